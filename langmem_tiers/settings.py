@@ -373,6 +373,18 @@ class DreamSettings(_Frozen):
     )
 
 
+class ImportSettings(_Frozen):
+    """What a file to import may be at most; beyond it is refused, so that no file fills the memory or the disk."""
+
+    max_bytes: int = Field(default=8 << 30, ge=1, description="Bytes of a file, or of all files of a folder.")
+    max_unpacked_bytes: int = Field(default=8 << 30, ge=1, description="Bytes that an archive unpacks to.")
+    max_ratio: int = Field(default=200, ge=2, description="How many times larger a member of an archive may become.")
+    max_files: int = Field(default=200_000, ge=1, description="Files in an archive or a folder.")
+    max_records: int = Field(default=10_000_000, ge=1, description="Records in a file.")
+    max_record_bytes: int = Field(default=256 << 20, ge=1000, description="Characters of one record.")
+    max_depth: int = Field(default=100, ge=4, description="Nesting of lists and objects in JSON.")
+
+
 class PrivacySettings(_Frozen):
     """What happens to secrets: keys, tokens, passwords, card numbers."""
 
@@ -443,6 +455,7 @@ class Settings(_Frozen):
     flush: FlushSettings = FlushSettings()
     graph: GraphSettings = GraphSettings()
     dream: DreamSettings = DreamSettings()
+    imports: ImportSettings = ImportSettings()
     privacy: PrivacySettings = PrivacySettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     spaces: dict[SpaceName, Settings] = Field(default={}, description="What is otherwise for a space.")

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from langmem_tiers.runtime import Runtime
     from langmem_tiers.storage.usages import UsageBy
     from langmem_tiers.sync.types import Prefer, SyncReport
+    from langmem_tiers.transfer.exporting import ExportFormat, ExportReport
     from langmem_tiers.working.working_memory import WorkingMemory
 
 # How far `usage` looks back at most: a hundred years.
@@ -715,6 +716,44 @@ class Space:
         return why.why(self.context, number, arguments.text(meant, "of") if isinstance(meant, str) else meant)
 
     awhy = twin(why)
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        format: ExportFormat | None = None,
+        embeddings: bool = False,
+        force: bool = False,
+    ) -> ExportReport:
+        """Write the space to a file or folder that only its owner can read; docs/export.md describes each format.
+
+        Args:
+            path: Ends with `.json` or `.json.gz` (everything; `Memory.import_file` reads it back), `.md` (to read) or
+                `.graphml` (the graph); without an ending it is a folder of entries, `{category}/{id}.json`.
+            format: "json", "markdown", "folder" or "graphml", whatever the path ends with.
+            embeddings: Whether JSON holds the vectors, too. Without them they are made again after an import.
+            force: Whether a file, or a folder of exported entries, may be replaced.
+
+        Raises:
+            AlreadyThere: Something is at `path`, and it is not forced; it is as it was.
+            InvalidInput: The path says no format, or is in the folder of the memory.
+            DiskFull, FolderNotWritable: It could not be written; nothing is left of it.
+        """
+        from langmem_tiers.transfer import exporting
+
+        return exporting.export(self.context, path, format=format, embeddings=embeddings, force=force)
+
+    aexport = twin(export)
+
+    def fingerprint(self) -> str:
+        """Return a hash of all records. It is equal for equal memories, such as one that was exported and imported.
+
+        Everything counts that a user or agent put in or the memory made of it, recall counts and receipts too; not what
+        belongs to one folder or one version, such as vectors, the log and search indexes.
+        """
+        from langmem_tiers.transfer import exporting
+
+        return exporting.fingerprint(self.context)
 
     def stats(self) -> SpaceStats:
         """Return counts and sizes."""

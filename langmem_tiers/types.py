@@ -68,7 +68,16 @@ WhyStage = Literal[
 """Where a memory fell on its way into a block, in the order of `recall`; `shown` if it did not."""
 ConversationFormat = Literal["locomo", "longmemeval", "jsonl"]
 Format = Literal[
-    ConversationFormat, "langmem", "langgraph", "mem0", "mempalace", "rockbot", "letta", "claude", "chatgpt"
+    ConversationFormat,
+    "langmem-tiers",
+    "langmem",
+    "langgraph",
+    "mem0",
+    "mempalace",
+    "rockbot",
+    "letta",
+    "claude",
+    "chatgpt",
 ]
 """What can be imported; `transfer/formats.py` says how each is read."""
 ToolGroup = Literal["memory", "graph", "working", "tasks", "notes", "episodes", "feedback"]

@@ -86,7 +86,7 @@ def _bytes(folder):
     return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-@pytest.mark.parametrize("format", sorted(set(FORMATS) - {"locomo", "longmemeval"}))
+@pytest.mark.parametrize("format", sorted(set(FORMATS) - {"locomo", "longmemeval", "langmem-tiers"}))
 def test_every_format_has_a_sample_but_those_of_benchmarks(format):
     known = {each for each, *_ in SAMPLES.values()} | {"langgraph", "jsonl"}
     assert format in known

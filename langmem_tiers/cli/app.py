@@ -19,6 +19,7 @@ from langmem_tiers.cli import (
     entities,
     episodes,
     forget,
+    exports,
     graph,
     imports,
     knowledge,
@@ -128,6 +129,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "forget": forget.forget,
     "doctor": maintenance.doctor,
     "rebuild": maintenance.rebuild,
+    "export": exports.export,
     "backup": backups.backup,
     "restore": backups.restore,
 }

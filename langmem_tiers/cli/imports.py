@@ -15,7 +15,7 @@ import typer
 
 from langmem_tiers.cli.mine import SHOWN_SPEAKERS, Found, mined
 from langmem_tiers.cli.target import Shown, Target, command_of_space
-from langmem_tiers.cli.terminal import print_error, print_problems, progress
+from langmem_tiers.cli.terminal import print_error, print_problems, progress, working
 from langmem_tiers.errors import NotAMemoryFolder
 from langmem_tiers.types import Format
 
@@ -65,6 +65,7 @@ def import_file(
     is the user. Once all is stored, it is mined: read for what is worth knowing later.
     """
     from langmem_tiers.transfer import read_records
+    from langmem_tiers.transfer.formats import WHOLE
     from langmem_tiers.transfer.importing import Spaces, format_of
     from langmem_tiers.transfer.speakers import require_speaker
 
@@ -72,6 +73,8 @@ def import_file(
     own_spaces = space_per_conversation or kind == "longmemeval" or None
     if target.names_one:
         target.space_name()  # an empty id is an error, and not nobody
+    if kind == WHOLE:
+        return _whole(target, file, dry_run=dry_run)
     spaces = Spaces(kind, target.user, own_spaces=own_spaces, space=target.space)
     if user_speaker is not None:
         require_speaker(read_records(file, kind), user_speaker)
@@ -89,6 +92,23 @@ def import_file(
         chain(_lines(report, spaces.used, dry_run=dry_run), lines),
         failed=bool(report.problems and not report.read),
     )
+
+
+def _whole(target: Target, file: Path, *, dry_run: bool) -> Shown:
+    """Import an export of a whole space: into the space of --user, else the one that it names."""
+    from langmem_tiers.transfer.importing import import_whole
+
+    space = target.space_name() if target.names_one else None
+    used: dict[str, None] = {}
+    with target.memory() as memory, working("Importing"):
+        given = (memory.context, memory.settings, file)
+        report = import_whole(*given, space=space, dry_run=dry_run, used=used)
+        if not dry_run:
+            memory.flush()
+    lines = [*_lines(report, used, dry_run=dry_run)]
+    if report.identical:
+        lines.append("The space is now what was exported: their fingerprints are equal.")
+    return Shown({"spaces": [*used], "dry_run": dry_run, **_as_fields(report)}, lines)
 
 
 def _counted(source: Iterator[Record], spaces: Spaces, target: Target, user_speaker: str | None) -> ImportReport:
@@ -110,6 +130,7 @@ def _stored(
     source: Iterator[Record], spaces: Spaces, target: Target, user_speaker: str | None, *, mines: bool
 ) -> tuple[ImportReport, Found, list[str]]:
     from langmem_tiers.transfer import import_records
+    from langmem_tiers.transfer.files import limited
     from langmem_tiers.transfer.importing import Progress
     from langmem_tiers.transfer.storing import Storing
 
@@ -120,7 +141,7 @@ def _stored(
         so_far = reached
         advance(reached.read, None)
 
-    with target.memory() as memory:
+    with target.memory() as memory, limited(memory.settings.imports):
         storing = Storing(memory.context, memory.settings, memory.clock, user_speaker=user_speaker)
         with progress("Read", shown=not target.json) as advance:
             try:
@@ -215,6 +236,8 @@ def _lines(report: ImportReport, spaces: Collection[str], *, dry_run: bool) -> I
         yield from _speakers(report)
     if report.left_behind:
         yield f"Left behind: {', '.join(f'{count:,} {what}' for what, count in report.left_behind.items())}."
+    if report.renamed:
+        yield f"Under other ids than their own, which are in their metadata: {len(report.renamed):,} entries."
     for what, problems in (
         ("skipped", [f"{one.unit} {one.line}: {one.reason}" for one in report.problems]),
         ("refused", [f"{one.turn.message_id}: {one.error}" for one in report.rejected]),
@@ -256,5 +279,8 @@ def _as_fields(report: ImportReport) -> dict[str, object]:
         "left_behind": dict(report.left_behind),
         "speakers": dict(report.speakers),
         "user_speakers": [*report.user_speakers],
+        "renamed": dict(report.renamed),
+        "records": dict(report.records),
+        "identical": report.identical,
         "problems": report.problems,
     }

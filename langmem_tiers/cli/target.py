@@ -382,7 +382,7 @@ def _ways_out() -> dict[str, str]:
     from langmem_tiers.knowledge.tasks import REOPEN
     from langmem_tiers.knowledge_graph import entity_lookup, importing, merging
     from langmem_tiers.language import predicates
-    from langmem_tiers.transfer import restoring
+    from langmem_tiers.transfer import exporting, restoring
 
     return {
         StorageError.way_out: "The cause is in brackets; what is stored already is safe.",
@@ -402,6 +402,7 @@ def _ways_out() -> dict[str, str]:
         predicates.NOT_SO: (
             "`relations withdraw ID` takes back what was never so, `relations end ID` ends what is over."
         ),
+        exporting.FORCE: "Name another one, or give --force to replace it.",
         restoring.FORCE: "Name a new folder, or give --force: then the memory that is there is kept beside it.",
         importing.WAY_OUT: "Give a file that `langmem-tiers graph --out FILE.json` wrote.",
     }

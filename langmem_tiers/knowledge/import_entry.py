@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,11 +23,17 @@ Became = Literal["saved", "merged", "known", "deleted"]
 """What became of a fact: a new entry, another wording of one, nothing new, or one that was deleted here."""
 
 _ID_CHARACTERS = 12
+_ID = re.compile("[0-9a-f]{12}")
+_LONGEST_ID = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportedEntry:
-    """An entry of another memory. The same `key` and words always stand for the same entry."""
+    """An entry of another memory. The same `key` and words always stand for the same entry.
+
+    `id` is the one it has there, if it is to keep that. An id of another form stays in its metadata (`imported_id`),
+    and so does one that another entry here has.
+    """
 
     key: str
     content: str
@@ -36,6 +43,7 @@ class ImportedEntry:
     created_at: datetime | None
     updated_at: datetime | None
     expires_at: datetime | None
+    id: str | None = None
 
 
 def import_entry(context: SpaceContext, imported: ImportedEntry) -> Became:
@@ -50,7 +58,9 @@ def import_entry(context: SpaceContext, imported: ImportedEntry) -> Became:
     least = context.settings.knowledge.merge_similarity
     with context.open() as store:
         with store.reading() as connection:
-            if _is_known(EntryWriter(connection, store.key, to_millis(context.clock())), new):
+            writer = EntryWriter(connection, store.key, to_millis(context.clock()))
+            new = _under_free_id(writer, new, imported)
+            if _is_known(writer, new):
                 return "known"
         neighbours = find_neighbours(store, [new.content])
         with store.writing() as connection:
@@ -81,9 +91,12 @@ def was_deleted(context: SpaceContext, imported: ImportedEntry) -> bool:
 def _new(context: SpaceContext, imported: ImportedEntry) -> NewEntry:
     settings = context.settings
     content = validation.content(imported.content, settings)
-    named = "\0".join((imported.key, imported.content))
+    entry_id = id_here(imported)
+    about = dict(imported.metadata)
+    if imported.id and imported.id != entry_id:
+        about["imported_id"] = imported.id[:_LONGEST_ID]
     return NewEntry(
-        id=hashlib.sha256(named.encode()).hexdigest()[:_ID_CHARACTERS],
+        id=entry_id,
         content=content,
         category=validation.category(imported.category, settings),
         tags=validation.tags(imported.tags, settings),
@@ -91,9 +104,27 @@ def _new(context: SpaceContext, imported: ImportedEntry) -> NewEntry:
         path="rule",
         authority=Authority.SYSTEM,
         flags=validation.flags(content),
-        metadata=validation.metadata(imported.metadata, settings),
+        metadata=validation.metadata(about, settings),
         expires_at=validation.moment(imported.expires_at, "expires_at"),
     )
+
+
+def id_here(imported: ImportedEntry) -> str:
+    """The id that an entry has here: its own if it has our form, else a hash of its key and words."""
+    return imported.id if imported.id and _ID.fullmatch(imported.id) else _hashed(imported)
+
+
+def _hashed(imported: ImportedEntry) -> str:
+    named = "\0".join((imported.key, imported.content))
+    return hashlib.sha256(named.encode()).hexdigest()[:_ID_CHARACTERS]
+
+
+def _under_free_id(writer: EntryWriter, new: NewEntry, imported: ImportedEntry) -> NewEntry:
+    """The same under the hashed id, if another entry has its own."""
+    held = writer.read(new.id)
+    if held is None or held.content == new.content or new.id == _hashed(imported):
+        return new
+    return replace(new, id=_hashed(imported), metadata={**new.metadata, "imported_id": imported.id})
 
 
 def _is_known(writer: EntryWriter, new: NewEntry) -> bool:

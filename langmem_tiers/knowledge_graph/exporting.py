@@ -92,7 +92,7 @@ def write_file(target: Path, data: bytes) -> Path:
 
 
 def _json(graph: GraphTransaction, part: Subgraph | None) -> Written:
-    whole = _record(graph)
+    whole = record(graph)
     if part is None:
         return Written(sealed(whole))
     ids = {each.id for each in part.relations}
@@ -119,7 +119,8 @@ def _merges_of(every: list[dict[str, Any]], named: set[str]) -> list[dict[str, A
     return [each for each in every if needed.get(each["source"]) is each]
 
 
-def _record(graph: GraphTransaction) -> dict[str, Any]:
+def record(graph: GraphTransaction) -> dict[str, Any]:
+    """The whole graph, as its JSON has it."""
     held, related = list(entities.every(*graph.at)), list(relations.every(*graph.at))
     names = {row.number: row.id for row in held}
     said = {row.number: row.id for row in related}
@@ -163,9 +164,9 @@ def _record(graph: GraphTransaction) -> dict[str, Any]:
     }
 
 
-def _fields(row: Any, record: type[BaseModel], **own: Any) -> dict[str, Any]:
+def _fields(row: Any, kind: type[BaseModel], **own: Any) -> dict[str, Any]:
     """The fields of a record: those given, and those the row has under the same name."""
-    found = {name: own[name] if name in own else getattr(row, name) for name in record.model_fields}
+    found = {name: own[name] if name in own else getattr(row, name) for name in kind.model_fields}
     return {name: _text(value) if name in _MOMENTS and name not in own else value for name, value in found.items()}
 
 

@@ -77,6 +77,18 @@ def import_graph(context: SpaceContext, path: str | Path) -> Imported:
         raise _unreadable(source, str(error)) from error
 
 
+def merge(graph: GraphTransaction, record: GraphRecord, latest: datetime) -> Imported:
+    """Add a graph to another one within its transaction; nothing in it may be recorded after `latest`.
+
+    Raises:
+        InvalidInput: something in it cannot be stored.
+    """
+    try:
+        return _Import(graph, record, latest=latest).run()
+    except _Impossible as error:
+        raise InvalidInput(f"The graph cannot be imported: {error}.") from error
+
+
 class _Impossible(ValueError):
     """Why a well-formed graph cannot be imported: an invalid name, or a record from the future."""
 

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BufferedReader, RawIOBase, TextIOWrapper
 from itertools import count
+from math import isfinite
 from pathlib import Path
 from typing import IO, NoReturn, TextIO, cast
 
 from langmem_tiers.errors import UnreadableFile
+from langmem_tiers.settings import ImportSettings
 from langmem_tiers.transfer.records import LineProblem
 
 _CHUNK = 1 << 20
-_LARGEST_ELEMENT = 1 << 28
+
+LIMITS: ContextVar[ImportSettings] = ContextVar("LIMITS", default=ImportSettings())  # noqa: B039 - a frozen value
+"""What a file may be at most, for the import that runs."""
+
+
+@contextmanager
+def limited(limits: ImportSettings) -> Iterator[None]:
+    """Read files within these limits during the block."""
+    token = LIMITS.set(limits)
+    try:
+        yield
+    finally:
+        LIMITS.reset(token)
 
 
 class Malformed(ValueError):
@@ -32,7 +48,7 @@ def parse(text: str) -> object:
         Malformed: it is no JSON, holds NaN or Infinity, or is nested too deeply.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return _shallow(text, json.loads(text, parse_constant=_refuse_constant, parse_float=_finite))
     except json.JSONDecodeError as error:
         raise Malformed(f"not JSON: {_told(error)} at column {error.colno}") from error
     except RecursionError as error:
@@ -41,6 +57,13 @@ def parse(text: str) -> object:
         raise
     except ValueError as error:  # an integer of thousands of digits
         raise Malformed(f"not usable JSON: {error}") from error
+
+
+def _shallow(text: str, value: object) -> object:
+    deepest = LIMITS.get().max_depth
+    if text.count("[") + text.count("{") > deepest and too_deep(value, deepest):
+        raise Malformed("not usable JSON: nested too deeply")
+    return value
 
 
 def list_elements(text: TextIO) -> Iterator[object]:
@@ -59,15 +82,61 @@ def list_elements(text: TextIO) -> Iterator[object]:
             return
 
 
+def table_rows(text: TextIO) -> Iterator[tuple[str, object]]:
+    """The items of a JSON object, one at a time, and of its object `records` of lists each element of each list.
+
+    It is `{"a": 1, "records": {"drawers": [{…}, …], …}}`; the elements come as `records.drawers`.
+
+    Raises:
+        Malformed: the text is no such object.
+    """
+    window = _Window(text)
+    window.take("{")
+    while True:
+        name = window.name()
+        if name == "records":
+            yield from _lists(window)
+        else:
+            yield name, window.value()
+        if window.take(",}") == "}":
+            break
+    if window.peek():
+        raise Malformed("something follows its end")
+
+
+def _lists(window: _Window) -> Iterator[tuple[str, object]]:
+    window.take("{")
+    seen: set[str] = set()
+    if window.peek() == "}":
+        window.take("}")
+        return
+    while True:
+        name = window.name()
+        if name in seen:
+            raise Malformed(f"{name[:40]!r} stands in it twice")
+        seen.add(name)
+        window.take("[")
+        if window.peek() == "]":
+            window.take("]")
+        else:
+            while True:
+                yield f"records.{name}", window.value()
+                if window.take(",]") == "]":
+                    break
+        if window.take(",}") == "}":
+            return
+
+
 class _Window:
     """The part of the text that is held: grows until the next element is whole, then moves on."""
 
     def __init__(self, text: TextIO) -> None:
         self._text = text
+        self._longest = LIMITS.get().max_record_bytes
         self._held = ""
         self._at = 0
         self._passed = 0
-        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
     def peek(self) -> str:
         """The next character that is not white space; empty at the end."""
@@ -87,20 +156,42 @@ class _Window:
         self._at += 1
         return found
 
+    def name(self) -> str:
+        """Step over the name of an item of an object, and the colon behind it."""
+        found = self.value()
+        if not isinstance(found, str):
+            self._fail("expected a name")
+        self.take(":")
+        return found
+
     def value(self) -> object:
         """Step over the next JSON value."""
         self.peek()
         while True:
             try:
-                value, self._at = self._decoder.raw_decode(self._held, self._at)
+                value, stop = self._decoder.raw_decode(self._held, self._at)
             except json.JSONDecodeError as error:
                 # Cut off in the middle, perhaps: only the end of the text can tell.
-                if len(self._held) - self._at > _LARGEST_ELEMENT or not self._grow():
+                if len(self._held) - self._at > self._longest or not self._grow():
                     self._fail(_told(error))
             except RecursionError:
                 self._fail("nested too deeply")
+            except Malformed:
+                raise
+            except ValueError as error:  # an integer of thousands of digits
+                self._fail(f"not usable JSON: {error}")
             else:
-                return value
+                return self._passed_over(value, stop)
+
+    def _passed_over(self, value: object, stop: int) -> object:
+        deepest = LIMITS.get().max_depth
+        opened = self._held.count("[", self._at, stop) + self._held.count("{", self._at, stop)
+        if opened > deepest and too_deep(value, deepest):
+            self._fail("nested too deeply")
+        if stop - self._at > self._longest:
+            self._fail(f"a record of more than {self._longest:,} characters")
+        self._at = stop
+        return value
 
     def _grow(self) -> bool:
         chunk = self._text.read(max(_CHUNK, len(self._held) - self._at))
@@ -112,9 +203,32 @@ class _Window:
         raise Malformed(f"{reason} at character {self._passed + self._at + 1}")
 
 
+def too_deep(value: object, deepest: int) -> bool:
+    """Whether a JSON value is nested more deeply than this; 1 is a list or an object of plain values."""
+    level: list[object] = [value]
+    for _ in range(deepest + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
 def _told(error: json.JSONDecodeError) -> str:
     """What is wrong, without the "at" that some messages end with."""
     return error.msg.removesuffix(" at").removesuffix(" starting")
+
+
+def _finite(told: str) -> float:
+    found = float(told)
+    if not isfinite(found):
+        raise Malformed(f"not usable JSON: {told[:40]} is too large a number")
+    return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -235,11 +349,8 @@ def list_entries(path: Path, expected: str, stream: IO[bytes]) -> Iterator[tuple
 
 
 CONVERSATIONS = re.compile(r"/conversations(-\d+)?\.json$")
-# JSON shrinks to a tenth, seldom to a thirtieth; what shrinks to less than this was made to fill a disk.
-_MOST_SHRUNK = 200
+# JSON shrinks to a tenth, seldom to a thirtieth; what shrinks far more, and is not small, was made to fill a disk.
 _SMALL = 64 << 20
-_LARGEST = 8 << 30
-_MOST_MEMBERS = 200_000
 _WHOLE = 256 << 20
 
 
@@ -323,9 +434,9 @@ class Export:
             with reading(self.path / name if self.path.is_dir() else self.path, self._expected) as stream:
                 yield stream
             return
-        member = self._zip.getinfo(name)  # more than it says is never unpacked
-        grows = member.file_size > max(_SMALL, _MOST_SHRUNK * member.compress_size)
-        if member.file_size > _LARGEST or grows:
+        member, limits = self._zip.getinfo(name), LIMITS.get()  # more than it says is never unpacked
+        grows = member.file_size > max(_SMALL, limits.max_ratio * member.compress_size)
+        if member.file_size > limits.max_unpacked_bytes or grows:
             reason = f"{name} would unpack to {member.file_size:,} bytes from {member.compress_size:,}"
             raise unreadable(self.path, self._expected, reason, way_out="Unpack it yourself, if you trust it.")
         with self._zip.open(member) as packed:
@@ -353,7 +464,62 @@ def _zip_of(path: Path, expected: str) -> zipfile.ZipFile:
         opened = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
         raise unreadable(path, expected, str(error)) from error
-    if len(opened.infolist()) > _MOST_MEMBERS:
+    if reason := _excess(opened, path.stat().st_size):
         opened.close()
-        raise unreadable(path, expected, f"it holds more than {_MOST_MEMBERS:,} files")
+        raise unreadable(path, expected, reason)
     return opened
+
+
+def _excess(opened: zipfile.ZipFile, size: int) -> str:
+    """In which way a zip file was made to fill the memory or the disk; empty if in none."""
+    members, limits = opened.infolist(), LIMITS.get()
+    if len(members) > limits.max_files:
+        return f"it holds more than {limits.max_files:,} files"
+    if sum(each.file_size for each in members) > limits.max_unpacked_bytes:
+        return f"it would unpack to more than {limits.max_unpacked_bytes:,} bytes"
+    if sum(each.compress_size for each in members) > size:
+        return "its files overlap each other"
+    return ""
+
+
+def require_bounded(path: Path, expected: str) -> None:
+    """Refuse a file or folder that is larger than an import may be.
+
+    Raises:
+        UnreadableFile: it is; the limits are settings (`Settings.imports`).
+    """
+    limits, files, size = LIMITS.get(), 0, 0
+    try:
+        for each in _sizes(path):
+            files, size = files + 1, size + each
+            if files > limits.max_files:
+                raise unreadable(path, expected, f"it holds more than {limits.max_files:,} files", way_out=_RAISE)
+            if size > limits.max_bytes:
+                raise unreadable(path, expected, f"it has more than {limits.max_bytes:,} bytes", way_out=_RAISE)
+    except OSError as error:
+        raise unreadable(path, expected, error.strerror or str(error)) from error
+    if begins_with(path, b"\x1f\x8b"):
+        _require_small_inside(path, expected, max(_SMALL, limits.max_ratio * size), limits.max_unpacked_bytes)
+
+
+_RAISE = "Split it, or raise the limit: `Settings.imports`."
+
+
+def _sizes(path: Path) -> Iterator[int]:
+    """The sizes of the files of a folder, without following links; that of a file."""
+    if not path.is_dir():
+        if path.is_file():
+            yield path.stat().st_size
+        return
+    for folder, _, names in os.walk(path):
+        for name in names:
+            yield os.lstat(Path(folder) / name).st_size
+
+
+def _require_small_inside(path: Path, expected: str, shrunk: int, largest: int) -> None:
+    size = 0
+    with reading(path, expected) as stream:
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            if size > min(shrunk, largest):
+                raise unreadable(path, expected, f"it unpacks to more than {size:,} bytes", way_out=_RAISE)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, cast, get_args
+from typing import Final, NamedTuple, cast, get_args
 
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.transfer.databases import collections, is_sqlite, tables
 from langmem_tiers.transfer.files import (
     CONVERSATIONS,
+    LIMITS,
     Export,
     Malformed,
     entries,
@@ -23,6 +24,7 @@ from langmem_tiers.transfer.files import (
     json_files,
     json_lines,
     reading,
+    require_bounded,
     unreadable,
 )
 from langmem_tiers.transfer.readers import chatgpt, claude, langgraph, letta, mem0, mempalace, rockbot, values
@@ -309,6 +311,14 @@ _LOOKED_AT = 20
 _HEAD_BYTES = 65_536
 
 
+WHOLE: Final = "langmem-tiers"
+"""An export of a whole space: taken over by `whole_import`, not record by record."""
+
+
+def _no_records(path: Path) -> Iterator[Record]:
+    raise unreadable(path, "conversations or facts", "it is an export of a whole space", way_out="Import it whole.")
+
+
 class _Format(NamedTuple):
     """How a format is read and recognised, and whose its records are.
 
@@ -328,6 +338,12 @@ class _Format(NamedTuple):
 
 # In the order in which their marks are looked for. LoCoMo puts its questions first, the conversation behind them.
 _FORMATS: Mapping[Format, _Format] = {
+    WHOLE: _Format(
+        _no_records,
+        "an export of a whole space",
+        marks=re.compile(r'\A\s*\{\s*"format"\s*:\s*"langmem-tiers"\s*,'),
+        names_users=True,
+    ),
     "longmemeval": _Format(
         read_longmemeval,
         LONGMEMEVAL_LINES,
@@ -400,7 +416,17 @@ def read_records(path: Path, format: Format) -> Iterator[Record]:
         UnreadableFile: as for `read_conversations`.
     """
     require_format(path, format)
-    return _FORMATS[format].read(path)
+    require_bounded(path, _FORMATS[format].expected)
+    return _few(_FORMATS[format].read(path), path, _FORMATS[format].expected)
+
+
+def _few(records: Iterator[Record], path: Path, expected: str) -> Iterator[Record]:
+    """The same records, as long as they are not too many."""
+    most = LIMITS.get().max_records
+    for place, record in enumerate(records):
+        if place >= most:
+            raise unreadable(path, expected, f"it holds more than {most:,} records")
+        yield record
 
 
 def require_format(path: Path, format: Format) -> None:

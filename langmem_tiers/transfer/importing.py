@@ -12,7 +12,8 @@ from uuid import UUID
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidSpace, MissingUser, UnreadableFile
 from langmem_tiers.naming import user_space
-from langmem_tiers.transfer.formats import FORMATS, NAME_USERS, OWN_SPACES, guess_format, read_records
+from langmem_tiers.transfer.files import limited
+from langmem_tiers.transfer.formats import FORMATS, NAME_USERS, OWN_SPACES, WHOLE, guess_format, read_records
 from langmem_tiers.transfer.records import (
     Entry,
     ImportedDocument,
@@ -123,7 +124,9 @@ class ImportReport:
     `rejected` were refused by the memory. In the same way, of the `entries` and `documents` read, so many were stored
     or known, and `refused` names the others. `left_behind` counts what is not to be remembered, by what it is.
     `problems` are parts of the file that could not be read. `speakers` counts the messages of each named speaker, and
-    `user_speakers` are those of them who were taken for the user.
+    `user_speakers` are those of them who were taken for the user. `renamed` gives, for entries of a folder whose own
+    id could not be kept, the id they have here. Of an export of a whole space, `records` counts what was stored, by
+    kind, and `identical` says that the space is now what was exported, by its fingerprint.
     """
 
     sessions: int
@@ -142,6 +145,9 @@ class ImportReport:
     left_behind: Mapping[str, int] = field(default_factory=dict)
     speakers: Mapping[str, int] = field(default_factory=dict)
     user_speakers: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    records: Mapping[str, int] = field(default_factory=dict)
+    identical: bool = False
 
     @property
     def read(self) -> int:
@@ -272,6 +278,7 @@ class _Tally:
     left_behind: Counter[str] = field(default_factory=Counter)
     rejected: list[RejectedTurn] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
     problems: list[LineProblem] = field(default_factory=list)
 
     def add(self, space: str, session: ImportedSession, tracked: TrackReport) -> None:
@@ -287,6 +294,8 @@ class _Tally:
         self.counts[f"{kind}_{kept.became}"] += 1
         if kept.became == "refused":
             self.refused.append(Refusal(what=_shown(name), reason=kept.reason))
+        elif kept.id and kept.id != name and kept.became in ("stored", "known", "unknown"):
+            self.renamed[_shown(name)] = kept.id
         elif kept.became in _NOT_KEPT:
             self.left_behind[_NOT_KEPT[kept.became].format(kind="documents" if kept.as_document else "facts")] += 1
 
@@ -318,6 +327,7 @@ class _Tally:
             problems=tuple(self.problems),
             refused=tuple(self.refused),
             left_behind=dict(self.left_behind),
+            renamed=dict(self.renamed),
         )
 
 
@@ -342,11 +352,78 @@ def import_file(
     kept = Looking if arguments.flag(dry_run, "dry_run") else Storing
     storing = kept(context, settings, clock, user_speaker=speaker)
     file = arguments.path(path, "path")
+    with limited(settings.imports):
+        return _imported(file, chosen, context, settings, storing, user, speaker, dry_run)
+
+
+def _imported(
+    file: Path,
+    chosen: Format | None,
+    context: Callable[[str], SpaceContext],
+    settings: Settings,
+    storing: Storing,
+    user: str | int | UUID | None,
+    speaker: str | None,
+    dry_run: bool,
+) -> ImportReport:
     kind = format_of(file, chosen)
+    if kind == WHOLE:
+        return import_whole(context, settings, file, space=None if user is None else user_space(user), dry_run=dry_run)
     space = Spaces(kind, user)
     if speaker is not None:
         require_speaker(read_records(file, kind), speaker)
     return import_records(read_records(file, kind), storing=storing, space=space)
+
+
+_KNOWN = {"entries": "entries that are here already", "documents": "documents that are here already"}
+
+
+def import_whole(
+    context: Callable[[str], SpaceContext],
+    settings: Settings,
+    path: Path,
+    *,
+    space: str | None,
+    dry_run: bool,
+    used: dict[str, None] | None = None,
+) -> ImportReport:
+    """Import an export of a whole space into the one that it names, or into another one.
+
+    Raises:
+        UnreadableFile, NewerSchema: it cannot be used; nothing was stored.
+        InvalidSpace: it names no space that there can be.
+    """
+    from langmem_tiers.naming import check_space
+    from langmem_tiers.transfer import whole_import
+
+    with limited(settings.imports), whole_import.staged(path) as found:
+        name = check_space(space or found.head["space"])
+        if used is not None:
+            used[name] = None
+        taken = whole_import.Taken() if dry_run else whole_import.take_over(context(name), found)
+        read = dict(found.counts)
+    stored, left = taken.stored, taken.left_behind
+    known = read if taken.identical and not stored else {name: left.get(what, 0) for name, what in _KNOWN.items()}
+    if stored or left:
+        gone = left.get("messages that were forgotten here", 0)
+        known = {**known, "drawers": read.get("drawers", 0) - stored.get("drawers", 0) - gone}
+    return ImportReport(
+        sessions=read.get("rooms", 0),
+        messages=read.get("drawers", 0),
+        stored=stored.get("drawers", 0),
+        known=known.get("drawers", 0),
+        rejected=(),
+        problems=(),
+        entries=read.get("entries", 0),
+        entries_stored=stored.get("entries", 0),
+        entries_known=known.get("entries", 0),
+        documents=read.get("documents", 0),
+        documents_stored=stored.get("documents", 0),
+        documents_known=known.get("documents", 0),
+        left_behind={what: count for what, count in left.items() if count},
+        records={name: count for name, count in stored.items() if count},
+        identical=taken.identical,
+    )
 
 
 def format_of(path: Path, chosen: Format | None) -> Format:

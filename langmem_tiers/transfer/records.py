@@ -54,7 +54,7 @@ class ImportedFact:
 
     `source` names that memory, and `fact_id` the fact in it: the same each time it is read. Category, tags and
     `metadata` are as they came; what cannot be kept of them is left out when they are stored. `unreadable_times`
-    counts the dates the file gives of it that cannot be read.
+    counts the dates the file gives of it that cannot be read. `keeps_id` says that `fact_id` is to be its id here.
     """
 
     source: str
@@ -68,6 +68,7 @@ class ImportedFact:
     expires_at: datetime | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
     unreadable_times: int = 0
+    keeps_id: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -34,12 +34,13 @@ _LONGEST_METADATA = 9_000
 class Kept:
     """What became of a fact or a document; `reason` says why it was refused. A long fact is kept as a document.
 
-    `unknown` is for what was only counted.
+    `unknown` is for what was only counted. `id` is what a fact is called here that was to keep its own id.
     """
 
     became: Became
     as_document: bool
     reason: str = ""
+    id: str = ""
 
 
 class Storing:
@@ -91,8 +92,11 @@ class Storing:
         if len(fact.content.strip()) > self.settings.knowledge.max_characters:
             path = values.document_path(fact.source, "long", digest(fact.fact_id))
             return self.document(ImportedDocument(path=path, text=fact.content), space)
+        from langmem_tiers.knowledge.import_entry import id_here
+
         try:
-            return Kept(became=self._entry(fact, space), as_document=False)
+            became = self._entry(fact, space)
+            return Kept(became=became, as_document=False, id=id_here(self._foreign(fact)) if fact.keeps_id else "")
         except StorageError:
             raise
         except MemoryTiersError as error:
@@ -163,6 +167,7 @@ class Storing:
             created_at=fact.created_at,
             updated_at=fact.updated_at,
             expires_at=fact.expires_at,
+            id=fact.fact_id if fact.keeps_id else None,
         )
 
     def _masked(self, text: str) -> str:

@@ -70,6 +70,7 @@ def _record(place: PurePosixPath, file: Path) -> ImportedFact | LeftBehind:
         content=values.text(entry, "content"),
         category=values.some_text(entry, "category") or (None if folder == "." else folder),
         tags=values.texts(entry.get("tags")),
+        keeps_id=True,
         metadata={**metadata(about), **metadata(entry, *_OWN)},
         **values.dates(created_at=entry.get("createdat"), updated_at=entry.get("updatedat")),
     )

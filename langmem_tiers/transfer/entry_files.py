@@ -1,0 +1,55 @@
+"""Entries as a folder `{category}/{id}.json`, one a file, as RockBot keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langmem_tiers.records import Entry
+from langmem_tiers.storage import entries
+from langmem_tiers.transfer.backup_files import private
+
+if TYPE_CHECKING:
+    from langmem_tiers.context import SpaceContext
+
+
+def write(context: SpaceContext, folder: Path) -> tuple[int, int]:
+    """Write every entry into a new folder. Returns how many, and their bytes."""
+    folder.mkdir(mode=0o700)
+    count = size = 0
+    for entry in _every(context):
+        data = (json.dumps(_told(entry), ensure_ascii=False, indent=2) + "\n").encode()
+        file = folder.joinpath(*entry.category.split("/"), f"{entry.id}.json")
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with private(file) as stream:
+            stream.write(data)
+        count, size = count + 1, size + len(data)
+    return count, size
+
+
+def _every(context: SpaceContext) -> Iterator[Entry]:
+    with context.open() as store, store.reading() as connection:
+        newest = entries.newest(connection, store.key)
+        for first in range(1, newest + 1, 500):
+            found = entries.by_numbers(connection, store.key, range(first, first + 500))
+            yield from (found[number] for number in sorted(found))
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    """An entry in the words of RockBot; one that no longer holds says what took its place."""
+    told: dict[str, Any] = {
+        "id": entry.id,
+        "content": entry.content,
+        "category": entry.category,
+        "tags": [*entry.tags],
+        "createdAt": entry.created_at.isoformat(),
+        "updatedAt": entry.updated_at.isoformat(),
+        "metadata": {**entry.metadata, "origin": entry.origin, "authority": entry.authority.name.lower()},
+    }
+    if entry.expires_at is not None:
+        told["expiresAt"] = entry.expires_at.isoformat()
+    if entry.status != "active":
+        told["supersededBy"] = entry.successor or entry.reason or "inactive"
+    return told
