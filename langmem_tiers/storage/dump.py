@@ -100,8 +100,8 @@ def _kept(table: Table, vectors: bool) -> list[Any]:
         beginnings = (*_FACTS, "dimension:") if vectors else _FACTS
         return [or_(*(table.c.name.startswith(each, autoescape=True) for each in beginnings))]
     if table is schema.cursors:
-        beginnings = (_CHROMA,) if vectors else (_CHROMA, *_OF_VECTORS)
-        return [not_(or_(*(table.c.name.startswith(each, autoescape=True) for each in beginnings)))]
+        not_ours = (_CHROMA,) if vectors else (_CHROMA, *_OF_VECTORS)
+        return [not_(or_(*(table.c.name.startswith(each, autoescape=True) for each in not_ours)))]
     if table is schema.changes and not vectors:
         return [table.c.kind.not_in(_EMBEDDED)]
     return []
