@@ -6,20 +6,34 @@ them again. What belongs to one folder only (where Chroma is, who holds a lease)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast
 
-from sqlalchemy import Connection, LargeBinary, Table, and_, delete, exists, func, insert, not_, or_, select
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    LargeBinary,
+    Table,
+    Text,
+    delete,
+    exists,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    update,
+)
 
 from langmem_tiers.storage import facts as fact_rows
 from langmem_tiers.storage import keyword, schema
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import here, insert_new
 
 _AT_ONCE = 500
 Row = dict[str, Any]
 
 # Parents before children.
-RECORDS: tuple[Table, ...] = (
+_RECORDS: tuple[Table, ...] = (
     *(schema.wings, schema.wing_aliases, schema.rooms, schema.closets, schema.drawers, schema.turns),
     *(schema.entries, schema.entry_evidence, schema.identities, schema.episodes, schema.tasks, schema.documents),
     *(schema.entities, schema.entity_aliases, schema.entity_evidence, schema.entity_merges, schema.entity_pairs),
@@ -27,12 +41,15 @@ RECORDS: tuple[Table, ...] = (
     *(schema.store_items, schema.working_entries, schema.feedback_signals, schema.golden_questions),
     *(schema.dreams, schema.changesets, schema.receipts, schema.activities, schema.usages, schema.tombstones),
 )
-DERIVED: tuple[Table, ...] = (
+_DERIVED: tuple[Table, ...] = (
     *(schema.chunks, schema.notes, schema.revisions, schema.mined_windows, schema.proposals),
     *(schema.facts, schema.cursors, schema.changes),
 )
-VECTORS = schema.embeddings
-TABLES: Mapping[str, Table] = {table.name: table for table in (*RECORDS, *DERIVED, VECTORS)}
+_TABLES: Mapping[str, Table] = {table.name: table for table in (*_RECORDS, *_DERIVED, schema.embeddings)}
+RECORDS: tuple[str, ...] = tuple(table.name for table in _RECORDS)
+DERIVED: tuple[str, ...] = tuple(table.name for table in _DERIVED)
+VECTORS = schema.embeddings.name
+TABLES: tuple[str, ...] = tuple(_TABLES)
 
 # Which facts and cursors are no matter of the folder.
 _FACTS = ("newest_", "note:newest", "enriched_upto", "enriching_waits", "flushed:", "dream_tried", "tombstone_key")
@@ -78,20 +95,45 @@ REFERENCES: Mapping[str, Mapping[str, Table]] = {
 """Columns that hold the number of a row of another table."""
 
 
-def columns(table: Table) -> tuple[Any, ...]:
+class ColumnFacts(NamedTuple):
+    """What a column takes: its kind, whether it may be null, and what stands in it where nothing is given."""
+
+    name: str
+    kind: Literal["text", "bytes", "integer", "big"]
+    nullable: bool
+    default: str | int | None
+
+
+def columns_of(name: str) -> tuple[ColumnFacts, ...]:
     """The columns of a table but for the space."""
+    return tuple(map(_facts_of, _columns(_TABLES[name])))
+
+
+def _facts_of(column: Any) -> ColumnFacts:
+    text, kind = isinstance(column.type, Text), cast("Literal['integer', 'big']", "integer")
+    given = column.server_default
+    default = None if given is None else str(given.arg) if text else int(str(given.arg))
+    if text or isinstance(column.type, LargeBinary):
+        return ColumnFacts(str(column.name), "text" if text else "bytes", bool(column.nullable), default)
+    if isinstance(column.type, BigInteger):
+        kind = "big"
+    return ColumnFacts(str(column.name), kind, bool(column.nullable), default)
+
+
+def _columns(table: Table) -> tuple[Any, ...]:
     return tuple(column for column in table.columns if column.name != "space")
 
 
-def rows(connection: Connection, space: str, table: Table, *, vectors: bool = True) -> Iterator[Row]:
+def rows(connection: Connection, space: str, name: str, *, vectors: bool = True) -> Iterator[Row]:
     """The rows of a table in the order of its key, a few at a time; without what belongs to the folder only.
 
     Without `vectors`, what says how far embedding has come is left out as well.
     """
-    wanted = select(*columns(table)).where(*here(table, space), *_kept(table, vectors))
+    table = _TABLES[name]
+    wanted = select(*_columns(table)).where(*here(table, space), *_kept(table, vectors))
     key = [column for column in table.primary_key.columns if column.name != "space"]
     found = connection.execution_options(yield_per=_AT_ONCE).execute(wanted.order_by(*key))
-    names = [str(column.name) for column in columns(table)]  # the driver's own names are no plain texts
+    names = [str(column.name) for column in _columns(table)]  # the driver's own names are no plain texts
     yield from (dict(zip(names, row, strict=True)) for row in found)
 
 
@@ -107,8 +149,9 @@ def _kept(table: Table, vectors: bool) -> list[Any]:
     return []
 
 
-def count(connection: Connection, space: str, table: Table) -> int:
+def count(connection: Connection, space: str, name: str) -> int:
     """How many rows a table has."""
+    table = _TABLES[name]
     return int(connection.execute(select(func.count()).select_from(table).where(*here(table, space))).scalar_one())
 
 
@@ -116,7 +159,7 @@ def is_empty(connection: Connection, space: str) -> bool:
     """Whether nothing was ever stored in a space."""
     return not any(
         connection.execute(select(table.c.space).where(*here(table, space)).limit(1)).first()
-        for table in (*RECORDS, schema.changes)
+        for table in (*_RECORDS, schema.changes)
     )
 
 
@@ -126,16 +169,16 @@ def clear(connection: Connection, space: str) -> None:
         connection.execute(delete(table).where(*here(table, space)))
 
 
-def add(connection: Connection, space: str, table: Table, found: Sequence[Row]) -> None:
+def add(connection: Connection, space: str, name: str, found: Sequence[Row]) -> None:
     """Insert rows as they are; all of them have the same columns."""
     if found:
-        connection.execute(insert(table), [{"space": space, **row} for row in found])
+        connection.execute(insert(_TABLES[name]), [{"space": space, **row} for row in found])
 
 
 def loose(connection: Connection, space: str) -> str:
     """A row that refers to another one that is not there, in words; empty if there is none."""
     for name, refers in REFERENCES.items():
-        table = TABLES[name]
+        table = _TABLES[name]
         for column, parent in refers.items():
             target = parent.alias()
             there = exists().where(target.c.space == table.c.space, target.c.number == table.c[column])
@@ -153,23 +196,36 @@ def count_on(connection: Connection, space: str) -> None:
             fact_rows.put(connection, space, name, str(newest))
 
 
-def next_number(connection: Connection, space: str, table: Table) -> int:
+def add_new(connection: Connection, space: str, name: str, found: Iterable[Row]) -> int:
+    """Insert the rows whose key is free. Returns how many these are."""
+    return insert_new(connection, _TABLES[name], space, found)
+
+
+def set_value(connection: Connection, space: str, name: str, number: int, column: str, value: int) -> None:
+    """Set one value of a row by its number."""
+    table = _TABLES[name]
+    connection.execute(update(table).where(*here(table, space, number=number)).values({column: value}))
+
+
+def next_number(connection: Connection, space: str, name: str) -> int:
     """The number after the highest one in a table."""
+    table = _TABLES[name]
     newest = connection.execute(select(func.max(table.c.number)).where(*here(table, space))).scalar() or 0
-    counted = next((name for name, other in _NUMBERS.items() if other is table), None)
+    counted = next((fact for fact, other in _NUMBERS.items() if other is table), None)
     return 1 + max(newest, 0 if counted is None else fact_rows.number(connection, space, counted))
 
 
-def with_values(connection: Connection, space: str, table: Table, names: Collection[str]) -> dict[tuple[Any, ...], Any]:
+def with_values(connection: Connection, space: str, name: str, names: Collection[str]) -> dict[tuple[Any, ...], Any]:
     """For a table with numbers: the number of each row by its values in some columns."""
-    wanted = select(table.c.number, *(table.c[name] for name in names)).where(*here(table, space))
+    table = _TABLES[name]
+    wanted = select(table.c.number, *(table.c[each] for each in names)).where(*here(table, space))
     return {tuple(values): number for number, *values in connection.execute(wanted)}
 
 
-def one(connection: Connection, space: str, table: Table, key: Row) -> Row | None:
+def one(connection: Connection, space: str, name: str, key: Row) -> Row | None:
     """The row with these values, None if there is none."""
-    same = and_(*(table.c[name] == value for name, value in key.items()))
-    row = connection.execute(select(*columns(table)).where(*here(table, space), same)).first()
+    table = _TABLES[name]
+    row = connection.execute(select(*_columns(table)).where(*here(table, space, **key))).first()
     return None if row is None else dict(row._mapping)
 
 
@@ -187,8 +243,3 @@ def index(connection: Connection, space: str) -> None:
     for first in range(1, notes.newest(connection, space) + 1, _AT_ONCE):
         stride = notes.between(connection, space, first, first + _AT_ONCE - 1)
         keyword.notes.add(connection, (notes.words_row(note.number, note) for note in stride))
-
-
-def is_binary(column: Any) -> bool:
-    """Whether a column holds bytes."""
-    return isinstance(column.type, LargeBinary)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import orjson
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from langmem_tiers.storage import dump
 from langmem_tiers.storage.migrations import MIGRATIONS
@@ -32,7 +32,7 @@ class Fingerprint:
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=32)
-        self._records = {table.name for table in dump.RECORDS}
+        self._records = {*dump.RECORDS}
         self._table = ""
 
     def add(self, table: str, line: bytes) -> None:
@@ -64,7 +64,7 @@ def fingerprint(connection: Connection, space: str) -> str:
     told = Fingerprint()
     for table in dump.RECORDS:
         for row in dump.rows(connection, space, table):
-            told.add(table.name, line_of(row))
+            told.add(table, line_of(row))
     return told.hex
 
 
@@ -81,14 +81,14 @@ def write(
     }
     stream.write(json.dumps(head)[:-1].encode() + b',\n"records": {')
     for place, table in enumerate(tables):
-        stream.write(f'{"," if place else ""}\n"{table.name}": ['.encode())
-        counts[table.name] = 0
+        stream.write(f'{"," if place else ""}\n"{table}": ['.encode())
+        counts[table] = 0
         for row in dump.rows(connection, space, table, vectors=vectors):
             line = line_of(row)
-            stream.write((b",\n" if counts[table.name] else b"\n") + line)
-            told.add(table.name, line)
+            stream.write((b",\n" if counts[table] else b"\n") + line)
+            told.add(table, line)
             whole.update(line)
-            counts[table.name] += 1
+            counts[table] += 1
         stream.write(b"]")
     tail = {"counts": counts, "fingerprint": told.hex, "checksum": whole.hexdigest()}
     stream.write(b"},\n" + json.dumps(tail)[1:].encode() + b"\n")
@@ -159,8 +159,3 @@ def _line(row: object) -> bytes:
         return orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
     except (TypeError, orjson.JSONEncodeError) as error:
         raise Malformed(f"a record cannot be used: {error}") from error
-
-
-def tables_of(counts: dict[str, int]) -> list[Table]:
-    """The tables that an export has rows of, in the order in which they are stored."""
-    return [table for name, table in dump.TABLES.items() if counts.get(name)]

@@ -14,14 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, get_args
 
-from sqlalchemy import BigInteger, Column, Connection, Table, Text
+from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.content import content_hash
 from langmem_tiers.errors import DatabaseDamaged, NewerSchema
 from langmem_tiers.records import EntryStatus, RelationKind, TaskStatus
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import dump, schema
+from langmem_tiers.storage import dump
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.migrations import MIGRATIONS, migrate
 from langmem_tiers.transfer.files import Malformed, require_bounded, unreadable
@@ -107,7 +107,7 @@ def _fill(database: Database, reader: Reader) -> None:
                 _store(connection, database.space, table, held)
                 table, held = name, []
                 _require_known(reader.head, name)
-            held.append(_checked(dump.TABLES[name], row))
+            held.append(_checked(name, row))
         _store(connection, database.space, table, held)
         _require_head(reader.head)
         if loose := dump.loose(connection, database.space):
@@ -117,7 +117,7 @@ def _fill(database: Database, reader: Reader) -> None:
 
 def _store(connection: Connection, space: str, table: str, rows: list[dump.Row]) -> None:
     if rows:
-        dump.add(connection, space, dump.TABLES[table], rows)
+        dump.add(connection, space, table, rows)
 
 
 def _require_known(head: Mapping[str, Any], table: str) -> None:
@@ -141,48 +141,47 @@ def _require_head(head: Mapping[str, Any]) -> None:
 # One row.
 
 
-def _checked(table: Table, row: object) -> dump.Row:
+def _checked(table: str, row: object) -> dump.Row:
     """A row with every column, of the right type and in its range.
 
     Raises:
         Malformed: it is not.
     """
     if not isinstance(row, dict):
-        raise Malformed(f"one of its {table.name} is no object")
-    columns = dump.columns(table)
+        raise Malformed(f"one of its {table} is no object")
+    columns = dump.columns_of(table)
     if odd := row.keys() - {column.name for column in columns}:
-        raise Malformed(f"{table.name} have no {min(odd)[:40]!r}")
+        raise Malformed(f"{table} have no {min(odd)[:40]!r}")
     made = {column.name: _value(table, column, row.get(column.name)) for column in columns}
     if "content_hash" in made and "content" in made and made["content_hash"] != content_hash(made["content"]):
-        raise Malformed(f"the hash of {table.name} {made.get('number')} is not that of its content")
+        raise Malformed(f"the hash of {table} {made.get('number')} is not that of its content")
     return made
 
 
-def _value(table: Table, column: Column[Any], told: object) -> Any:
-    where = f"{table.name}.{column.name}"
+def _value(table: str, column: dump.ColumnFacts, told: object) -> Any:
+    where = f"{table}.{column.name}"
     if told is None:
         return _absent(column, where)
-    if dump.is_binary(column):
+    if column.kind == "bytes":
         return _bytes(told, where)
-    if isinstance(column.type, Text):
-        return _text(table.name, column.name, told, where)
+    if column.kind == "text":
+        return _text(table, column.name, told, where)
     if isinstance(told, bool) or not isinstance(told, int) or not -_MOST <= told <= _MOST:
         raise Malformed(f"{where} is no whole number of 64 bits")
     moment = column.name.endswith("_at") or column.name in _MOMENTS
-    if moment and isinstance(column.type, BigInteger) and table.name != "changes" and not _FIRST <= told <= _LAST:
+    if moment and column.kind == "big" and table != "changes" and not _FIRST <= told <= _LAST:
         raise Malformed(f"{where} is no moment between the years 1 and 9999")
     if column.name in {"number", "place"} and told < 1:
         raise Malformed(f"{where} is {told}, and counts from 1")
     return told
 
 
-def _absent(column: Column[Any], where: str) -> Any:
+def _absent(column: dump.ColumnFacts, where: str) -> Any:
     if column.nullable:
         return None
-    if column.server_default is None:
+    if column.default is None:
         raise Malformed(f"{where} is missing")
-    default = str(column.server_default.arg)  # type: ignore[attr-defined]
-    return default if isinstance(column.type, Text) else int(default)
+    return column.default
 
 
 def _bytes(told: object, where: str) -> bytes:
@@ -267,13 +266,13 @@ def take_over(context: SpaceContext, found: Staged) -> Taken:
 
 def _copy(source: Connection, found: Staged, connection: Connection, space: str) -> None:
     dump.clear(connection, space)
-    for name, table in dump.TABLES.items():
-        if found.counts.get(name) or table is schema.facts:
+    for name in dump.TABLES:
+        if found.counts.get(name) or name == "facts":
             held: list[dump.Row] = []
-            for row in dump.rows(source, found.database.space, table):
+            for row in dump.rows(source, found.database.space, name):
                 held.append(row)
                 if len(held) >= _AT_ONCE:
-                    dump.add(connection, space, table, held)
+                    dump.add(connection, space, name, held)
                     held = []
-            dump.add(connection, space, table, held)
+            dump.add(connection, space, name, held)
     dump.index(connection, space)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Table, update
+from sqlalchemy import Connection
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
@@ -30,12 +30,10 @@ from langmem_tiers.storage import (
     keyword,
     notes,
     relations,
-    schema,
     tombstones,
 )
 from langmem_tiers.storage.change_log import Kind
 from langmem_tiers.storage.forgotten import Spoken
-from langmem_tiers.storage.statements import here, insert_new
 
 _NOT_MERGED = {"receipts": "receipts of recalls", "dreams": "dreams", "proposals": "proposals of mining"}
 _AHEAD = timedelta(days=1)
@@ -82,24 +80,24 @@ class Merge:
         self._entries()
         self._episodes()
         for name, (key, kind) in _BY_KEY.items():
-            self._by_key(dump.TABLES[name], key, kind)
+            self._by_key(name, key, kind)
         for name, values in _ALIKE.items():
-            self._alike(dump.TABLES[name], values)
+            self._alike(name, values)
         self._identity()
         self._graph()
         self._notes()
         self._tombstones()
         for name, what in _NOT_MERGED.items():
-            if left := dump.count(self._source, self._from, dump.TABLES[name]):
+            if left := dump.count(self._source, self._from, name):
                 self._left[what] += left
         return dict(self._stored), dict(self._left)
 
-    def _rows(self, table: Table) -> Iterator[dump.Row]:
+    def _rows(self, table: str) -> Iterator[dump.Row]:
         return dump.rows(self._source, self._from, table)
 
-    def _add(self, table: Table, rows: list[dump.Row]) -> None:
+    def _add(self, table: str, rows: list[dump.Row]) -> None:
         dump.add(self._connection, self._space, table, rows)
-        self._stored[table.name] += len(rows)
+        self._stored[table] += len(rows)
 
     def _log(self, kind: Kind, first: int | None, last: int | None = None, detail: str | None = None) -> None:
         change_log.append(self._connection, self._space, kind, first, until=last, at=self._now, detail=detail)
@@ -109,44 +107,42 @@ class Merge:
     def _messages(self) -> None:
         self._find_rooms()
         self._number_drawers()
-        new = [self._drawer(row) for row in self._rows(schema.drawers) if row["number"] in self._new_drawers]
+        new = [self._drawer(row) for row in self._rows("drawers") if row["number"] in self._new_drawers]
         if not new:
             return
-        self._add(schema.drawers, new)
+        self._add("drawers", new)
         turns = [
             {**row, "drawer": self._drawers[row["drawer"]], "follows": self._drawers.get(row["follows"] or 0)}
-            for row in self._rows(schema.turns)
+            for row in self._rows("turns")
             if row["drawer"] in self._new_drawers
         ]
-        self._stored["turns"] += insert_new(self._connection, schema.turns, self._space, turns)
-        for table in (schema.chunks, schema.revisions):
+        self._stored["turns"] += dump.add_new(self._connection, self._space, "turns", turns)
+        for table in ("chunks", "revisions"):
             self._add(table, [*self._of_new(table, "drawer", self._drawers, self._new_drawers)])
-        windows = self._of_new(schema.mined_windows, "room", self._rooms, self._new_rooms)
-        self._stored["mined_windows"] += insert_new(self._connection, schema.mined_windows, self._space, windows)
+        windows = self._of_new("mined_windows", "room", self._rooms, self._new_rooms)
+        self._stored["mined_windows"] += dump.add_new(self._connection, self._space, "mined_windows", windows)
         first, last = new[0]["number"], new[-1]["number"]
         standing = (row for row in new if row["superseded_by"] is None)
         words = [keyword.drawer_words(row["number"], row["content"], row["tags"].split("\n")) for row in standing]
         keyword.drawers.add(self._connection, words)
         self._log("drawers.added", first, last)
-        for each in self._rows(schema.revisions):
+        for each in self._rows("revisions"):
             if each["drawer"] in self._new_drawers:
                 self._log("revisions.changed", self._drawers[each["drawer"]])
 
-    def _of_new(self, table: Table, column: str, numbers: Mapping[int, int], new: set[int]) -> Iterator[dump.Row]:
+    def _of_new(self, table: str, column: str, numbers: Mapping[int, int], new: set[int]) -> Iterator[dump.Row]:
         yield from ({**row, column: numbers[row[column]]} for row in self._rows(table) if row[column] in new)
 
     def _find_rooms(self) -> None:
         """Sessions are the same by their name; a new one is filed in the wing of the same name."""
-        there = dump.with_values(self._connection, self._space, schema.rooms, ["session"])
+        there = dump.with_values(self._connection, self._space, "rooms", ["session"])
         wings = self._wings()
         beyond = defaultdict[int, int](int)
-        for wing, address in dump.with_values(
-            self._connection, self._space, schema.rooms, ["address_wing", "address_room"]
-        ):
+        for wing, address in dump.with_values(self._connection, self._space, "rooms", ["address_wing", "address_room"]):
             beyond[wing] = max(beyond[wing], address)
-        number = dump.next_number(self._connection, self._space, schema.rooms)
+        number = dump.next_number(self._connection, self._space, "rooms")
         new: list[dump.Row] = []
-        for row in self._rows(schema.rooms):
+        for row in self._rows("rooms"):
             held = there.get((row["session"],))
             self._rooms[row["number"]] = number if held is None else held
             if held is not None:
@@ -156,32 +152,32 @@ class Merge:
             new.append({**row, "number": number, "wing": wing, "address_wing": wing, "address_room": beyond[wing]})
             self._new_rooms.add(row["number"])
             number += 1
-        self._add(schema.rooms, new)
+        self._add("rooms", new)
 
     def _wings(self) -> dict[int, int]:
-        there = dump.with_values(self._connection, self._space, schema.wings, ["slug"])
-        number = dump.next_number(self._connection, self._space, schema.wings)
+        there = dump.with_values(self._connection, self._space, "wings", ["slug"])
+        number = dump.next_number(self._connection, self._space, "wings")
         found: dict[int, int] = {}
         new: list[dump.Row] = []
-        for row in self._rows(schema.wings):
+        for row in self._rows("wings"):
             held = there.get((row["slug"],))
             found[row["number"]] = number if held is None else held
             if held is None:
                 new.append({**row, "number": number})
                 number += 1
-        self._add(schema.wings, new)
-        aliases = [{**row, "wing": found[row["wing"]]} for row in self._rows(schema.wing_aliases)]
-        self._stored["wing_aliases"] += insert_new(self._connection, schema.wing_aliases, self._space, aliases)
+        self._add("wings", new)
+        aliases = [{**row, "wing": found[row["wing"]]} for row in self._rows("wing_aliases")]
+        self._stored["wing_aliases"] += dump.add_new(self._connection, self._space, "wing_aliases", aliases)
         return found
 
     def _number_drawers(self) -> None:
         """Which messages are here already, which were forgotten here, and the numbers of the others."""
         there = {
             (row["session"], row["message_id"], row["content_hash"]): row["drawer"]
-            for row in dump.rows(self._connection, self._space, schema.turns)
+            for row in dump.rows(self._connection, self._space, "turns")
         }
         by_session: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for row in self._rows(schema.turns):
+        for row in self._rows("turns"):
             held = there.get((row["session"], row["message_id"], row["content_hash"]))
             if held is not None:
                 self._drawers[row["drawer"]] = held
@@ -190,8 +186,8 @@ class Merge:
             said = [Spoken(message_id, "", b"") for message_id in told]
             for message_id in forgotten.forgotten_among(self._connection, self._space, session, said):
                 self._gone.update(told[message_id])
-        number = dump.next_number(self._connection, self._space, schema.drawers)
-        for row in self._rows(schema.drawers):
+        number = dump.next_number(self._connection, self._space, "drawers")
+        for row in self._rows("drawers"):
             if row["number"] in self._gone:
                 self._left["messages that were forgotten here"] += 1
             elif row["number"] not in self._drawers:
@@ -203,14 +199,10 @@ class Merge:
         """A message in its room, at the next place; the background files it in a closet again."""
         room = self._rooms[row["room"]]
         if room not in self._places:
-            [held] = [
-                each for each in [dump.one(self._connection, self._space, schema.rooms, {"number": room})] if each
-            ]
+            [held] = [each for each in [dump.one(self._connection, self._space, "rooms", {"number": room})] if each]
             self._places[room] = 0 if row["room"] in self._new_rooms else held["drawers"]
         self._places[room] += 1
-        self._connection.execute(
-            update(schema.rooms).where(*here(schema.rooms, self._space, number=room)).values(drawers=self._places[room])
-        )
+        dump.set_value(self._connection, self._space, "rooms", room, "drawers", self._places[room])
         followed = row["superseded_by"]
         return {
             **row,
@@ -224,15 +216,15 @@ class Merge:
     # What is known.
 
     def _entries(self) -> None:
-        there = {key[0] for key in dump.with_values(self._connection, self._space, schema.entries, ["id"])}
-        texts = {key[0] for key in dump.with_values(self._connection, self._space, schema.entries, ["content_hash"])}
+        there = {key[0] for key in dump.with_values(self._connection, self._space, "entries", ["id"])}
+        texts = {key[0] for key in dump.with_values(self._connection, self._space, "entries", ["content_hash"])}
         evidence: dict[int, list[dump.Row]] = defaultdict(list)
-        for row in self._rows(schema.entry_evidence):
+        for row in self._rows("entry_evidence"):
             evidence[row["entry"]].append(row)
-        number = dump.next_number(self._connection, self._space, schema.entries)
+        number = dump.next_number(self._connection, self._space, "entries")
         numbers: dict[int, int] = {}
         new: list[dump.Row] = []
-        for row in self._rows(schema.entries):
+        for row in self._rows("entries"):
             rests = evidence[row["number"]]
             if row["id"] in there or row["content_hash"] in texts:
                 self._left["entries that are here already"] += 1
@@ -245,7 +237,7 @@ class Merge:
                 new.append({**row, "number": number})
                 self._new_notes.add(("entry", row["id"]))
                 number += 1
-        self._add(schema.entries, new)
+        self._add("entries", new)
         cited = [
             {**row, "entry": numbers[entry], "drawer": self._drawers[row["drawer"]], "via": numbers.get(row["via"], 0)}
             for entry, rows in evidence.items()
@@ -253,7 +245,7 @@ class Merge:
             for row in rows
             if row["drawer"] not in self._gone
         ]
-        self._stored["entry_evidence"] += insert_new(self._connection, schema.entry_evidence, self._space, cited)
+        self._stored["entry_evidence"] += dump.add_new(self._connection, self._space, "entry_evidence", cited)
         for row in new:
             self._log("entry.changed", row["number"])
 
@@ -261,10 +253,10 @@ class Merge:
         return bool(tombstones.among(self._connection, self._space, kind, {key}))
 
     def _episodes(self) -> None:
-        there = {key[0] for key in dump.with_values(self._connection, self._space, schema.episodes, ["id"])}
-        number = dump.next_number(self._connection, self._space, schema.episodes)
+        there = {key[0] for key in dump.with_values(self._connection, self._space, "episodes", ["id"])}
+        number = dump.next_number(self._connection, self._space, "episodes")
         new: list[dump.Row] = []
-        for row in self._rows(schema.episodes):
+        for row in self._rows("episodes"):
             first, last = row["first_drawer"] or 0, row["last_drawer"] or 0
             if row["id"] in there:
                 self._left["summaries that are here already"] += 1
@@ -275,7 +267,7 @@ class Merge:
             else:
                 new.append(self._episode(row, number))
                 number += 1
-                dump.add(self._connection, self._space, schema.episodes, [new[-1]])
+                dump.add(self._connection, self._space, "episodes", [new[-1]])
         self._stored["episodes"] += len(new)
         for row in new:
             self._new_notes.add(("episode", row["id"]))
@@ -284,17 +276,17 @@ class Merge:
     def _episode(self, row: dump.Row, number: int) -> dump.Row:
         taken = {"session": row["session"], "compaction": row["compaction"]}
         count = row["compaction"]
-        if dump.one(self._connection, self._space, schema.episodes, taken) is not None:
+        if dump.one(self._connection, self._space, "episodes", taken) is not None:
             count = episodes.next_count(self._connection, self._space, row["session"], task=count < 0)
         ends = {name: self._drawers.get(row[name] or 0) for name in ("first_drawer", "last_drawer")}
         return {**row, **ends, "number": number, "compaction": count}
 
-    def _by_key(self, table: Table, key: tuple[str, ...], kind: Kind | None) -> None:
+    def _by_key(self, table: str, key: tuple[str, ...], kind: Kind | None) -> None:
         for row in self._rows(table):
             named = {name: row[name] for name in key}
             if dump.one(self._connection, self._space, table, named) is not None:
-                self._left[f"{table.name.replace('_', ' ')} that are here already"] += 1
-            elif table is schema.documents and self._buried("document", content_hash(row["path"])):
+                self._left[f"{table.replace('_', ' ')} that are here already"] += 1
+            elif table == "documents" and self._buried("document", content_hash(row["path"])):
                 self._left["documents that were deleted here"] += 1
             else:
                 self._add(table, [row])
@@ -302,16 +294,16 @@ class Merge:
                     self._log(kind, None, detail="/".join(named.values()))
                 self._note_of(table, row)
 
-    def _note_of(self, table: Table, row: dump.Row) -> None:
-        if table is schema.documents:
+    def _note_of(self, table: str, row: dump.Row) -> None:
+        if table == "documents":
             self._new_notes.add(("document", row["path"]))
-        elif table is schema.working_entries:
+        elif table == "working_entries":
             self._new_notes.add(("working", row["key"]))
-        elif table is schema.store_items:
+        elif table == "store_items":
             place = items.ref(row["namespace"], row["key"])
             self._new_notes.update({("item", place), ("value", place)})
 
-    def _alike(self, table: Table, values: tuple[str, ...]) -> None:
+    def _alike(self, table: str, values: tuple[str, ...]) -> None:
         there = dump.with_values(self._connection, self._space, table, values)
         number = dump.next_number(self._connection, self._space, table)
         new: list[dump.Row] = []
@@ -324,13 +316,13 @@ class Merge:
         self._add(table, new)
 
     def _identity(self) -> None:
-        held = [*self._rows(schema.identities)]
+        held = [*self._rows("identities")]
         if not held:
             return
-        if dump.count(self._connection, self._space, schema.identities):
+        if dump.count(self._connection, self._space, "identities"):
             self._left["versions of the identity"] += len(held)
             return
-        self._add(schema.identities, held)
+        self._add("identities", held)
         self._log("identity.changed", held[-1]["version"])
 
     # The graph, by its own exchange.
@@ -378,13 +370,13 @@ class Merge:
     # Search texts, and what was deleted there.
 
     def _notes(self) -> None:
-        number = dump.next_number(self._connection, self._space, schema.notes)
+        number = dump.next_number(self._connection, self._space, "notes")
         new: list[dump.Row] = []
-        for row in self._rows(schema.notes):
+        for row in self._rows("notes"):
             if (row["kind"], row["ref"]) in self._new_notes:
                 new.append({**row, "number": number})
                 number += 1
-        self._add(schema.notes, new)
+        self._add("notes", new)
         dump.count_on(self._connection, self._space)
         if new:
             first, last = new[0]["number"], new[-1]["number"]
