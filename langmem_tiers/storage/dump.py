@@ -7,7 +7,7 @@ them again. What belongs to one folder only (where Chroma is, who holds a lease)
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -110,14 +110,12 @@ def columns_of(name: str) -> tuple[ColumnFacts, ...]:
 
 
 def _facts_of(column: Any) -> ColumnFacts:
-    text, kind = isinstance(column.type, Text), cast("Literal['integer', 'big']", "integer")
-    given = column.server_default
+    text, given = isinstance(column.type, Text), column.server_default
     default = None if given is None else str(given.arg) if text else int(str(given.arg))
+    name, nullable = str(column.name), bool(column.nullable)
     if text or isinstance(column.type, LargeBinary):
-        return ColumnFacts(str(column.name), "text" if text else "bytes", bool(column.nullable), default)
-    if isinstance(column.type, BigInteger):
-        kind = "big"
-    return ColumnFacts(str(column.name), kind, bool(column.nullable), default)
+        return ColumnFacts(name, "text" if text else "bytes", nullable, default)
+    return ColumnFacts(name, "big" if isinstance(column.type, BigInteger) else "integer", nullable, default)
 
 
 def _columns(table: Table) -> tuple[Any, ...]:
