@@ -1,103 +1,202 @@
-"""The palace is looked through piece by piece: in order, with counts, and without reading what is not shown."""
+"""The browser of a memory in the terminal, driven by keys alone."""
+
+import asyncio
+import re
+from datetime import UTC, datetime
 
 import pytest
+from textual.widgets import Input, OptionList, Static, TextArea, Tree
 
 from langmem_tiers import Turn
-from langmem_tiers.errors import InvalidInput
-from langmem_tiers.palace.browse import Derived
+from langmem_tiers.cli.browser import Browser
+from langmem_tiers.cli.browser_details import DetailScreen, EditScreen, ForgetScreen
+from tests.test_terminal import HOSTILE, OBEYED
 
-
-def _say(space, session, *texts, project=None):
-    space.track([Turn(role="user", content=text) for text in texts], session=session, project=project)
+AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
 @pytest.fixture
-def told(alice, clock):
-    _say(alice, "monday", "My sister Anna lives in Lisbon.", "She likes tea.")
-    clock.tick(60)
-    _say(alice, "tuesday", *(f"Step {number} of the eFoil is done." for number in range(1, 8)), project="eFoil")
-    clock.tick(60)
-    _say(alice, "wednesday", "The eFoil flies.", project="eFoil")
-    alice.flush()
+def space(alice):
+    """A memory of one conversation, with what was mined of it."""
+    said = ["My sister Lena moved to Porto.", "I prefer green tea to coffee.", "x".join(HOSTILE.values())]
+    alice.track([Turn(role="user", content=text, said_at=AT) for text in said], session="monday")
+    alice.memory.flush()
+    alice.mine()
+    alice.memory.flush()
     return alice
 
 
-def test_wings_and_rooms_have_counts_and_the_last_used_comes_first(told):
-    wings = told.browse.wings()
-    assert [(wing.name, wing.rooms, wing.drawers) for wing in wings] == [("eFoil", 2, 8), ("general", 1, 2)]
-    rooms = told.browse.rooms(wings[0].number)
-    assert [(room.session, room.drawers, room.wing_name) for room in rooms] == [
-        ("wednesday", 1, "eFoil"),
-        ("tuesday", 7, "eFoil"),
+def browsed(space, keys, look, *, size=(40, 20)):
+    """Open the browser in a terminal of some size, press keys, and look at it."""
+
+    async def run():
+        app = Browser(space)
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            for key in keys:
+                await (pilot.press(*key) if isinstance(key, tuple) else pilot.press(key))
+                await pilot.pause()
+            return look(app)
+
+    return asyncio.run(run())
+
+
+def screen_text(app):
+    """What stands on the screen."""
+    return "\n".join("".join(segment.text for segment in line) for line in app.screen._compositor.render_strips())
+
+
+def texts(app):
+    return "\n".join(str(each.render()) for each in app.screen.query(Static))
+
+
+def options(app, name):
+    listed = app.screen.query_one(name, OptionList)
+    return [str(listed.get_option_at_index(place).prompt) for place in range(listed.option_count)]
+
+
+OPEN_FIRST = ["down", "enter", "down", "enter", "down", "enter", "down", "enter"]
+
+
+def test_the_palace_opens_level_by_level_down_to_a_message(space):
+    screen, shown = browsed(space, OPEN_FIRST, lambda app: (app.screen, texts(app)))
+    assert isinstance(screen, DetailScreen)
+    assert "§W-001/R-01/D-001" in shown
+    assert "My sister Lena moved to Porto." in shown
+
+
+def test_what_was_derived_from_a_message_stands_below_it_and_opens(space):
+    beside = browsed(space, OPEN_FIRST, lambda app: options(app, "#beside"))
+    assert any("The user's sister Lena moved to Porto." in each for each in beside)
+    shown = browsed(space, [*OPEN_FIRST, "enter"], texts)
+    assert "entry " in shown
+    assert "version 1" in shown
+
+
+def test_nothing_is_loaded_below_what_is_not_opened(space):
+    tree = browsed(space, [], lambda app: app.query_one(Tree))
+    assert [len(wing.children) for wing in tree.root.children] == [0] * len(tree.root.children)
+
+
+def test_memories_are_filtered_by_words(space):
+    keys = ["2", "slash", *"green", "enter"]
+    assert len(browsed(space, keys, lambda app: options(app, "#entries"))) == 1
+
+
+def test_a_search_lists_what_is_shown_and_why_other_things_are_not(space):
+    found = browsed(space, ["3", *"sister", "space", *"Lena", "enter"], lambda app: options(app, "#found"))
+    assert any("Lena moved to Porto" in each for each in found)
+    assert space.stats().recalls == 0
+
+
+def test_an_entry_is_edited_with_its_version_checked(space):
+    def change(app):
+        assert isinstance(app.screen, EditScreen)
+        app.screen.query_one(TextArea).text = "The user prefers black tea."
+
+    async def run():
+        app = Browser(space)
+        async with app.run_test(size=(40, 20)) as pilot:
+            await pilot.press("2", "slash", *"green", "enter")
+            await pilot.pause()
+            await pilot.press("enter", "e")
+            await pilot.pause()
+            change(app)
+            await pilot.press("ctrl+s")
+            await pilot.pause()
+            return texts(app)
+
+    assert "The user prefers black tea." in asyncio.run(run())
+    assert [each.entry.content for each in space.knowledge.search(substring="black tea")] == [
+        "The user prefers black tea."
     ]
-    assert [room.session for room in told.browse.rooms()] == ["wednesday", "tuesday", "monday"]
-    assert told.browse.room(rooms[0].number) == rooms[0]
-    assert told.browse.room(999) is None
 
 
-def test_pages_follow_each_other_without_gaps_or_repeats(told):
-    pages, after = [], None
-    while page := told.browse.rooms(after=after, limit=1):
-        pages += page
-        after = page[-1].number
-    assert [room.session for room in pages] == ["wednesday", "tuesday", "monday"]
-    tuesday = next(room for room in pages if room.session == "tuesday")
-    seen, after = [], None
-    while some := told.browse.drawers(tuesday.number, after=after, limit=3):
-        seen += some
-        after = some[-1].number
-    assert [drawer.beginning for drawer in seen] == [f"Step {number} of the eFoil is done." for number in range(1, 8)]
+def test_an_edit_that_somebody_outran_stays_in_the_editor(space):
+    async def run():
+        app = Browser(space)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press("2", "slash", *"green", "enter")
+            await pilot.pause()
+            await pilot.press("enter", "e")
+            await pilot.pause()
+            (found,) = space.knowledge.search(substring="green")
+            space.knowledge.update(found.entry.id, content="The user prefers mint tea.", origin="user")
+            app.screen.query_one(TextArea).text = "The user prefers black tea."
+            await pilot.press("ctrl+s")
+            await pilot.pause()
+            return type(app.screen), app.screen.query_one(TextArea).text
+
+    assert asyncio.run(run()) == (EditScreen, "The user prefers black tea.")
+    assert space.knowledge.search(substring="black tea") == ()
 
 
-def test_a_preview_has_the_pointer_the_tags_and_how_the_message_begins(told):
-    monday = told.browse.rooms()[-1]
-    first = told.browse.drawers(monday.number)[0]
-    drawer = told.drawer(first.number)
-    assert first.line == f"{drawer.pointer} {' '.join(drawer.tags)} · My sister Anna lives in Lisbon."
-    assert (first.whole, first.characters, first.role) == (True, 31, "user")
-    _say(told, "long", "word " * 300)
-    long = told.browse.drawers(told.browse.rooms()[0].number)[0]
-    assert not long.whole
-    assert len(long.beginning) <= 160
+def test_an_entry_is_pinned_and_put_aside_by_a_key(space):
+    browsed(space, ["2", "slash", *"green", "enter", "enter", "p", "d"], texts)
+    (found,) = space.knowledge.search(substring="green", status="all")
+    assert (found.entry.pinned, found.entry.active) == (True, False)
 
 
-def test_closets_hold_all_drawers_of_their_room(told):
-    for room in told.browse.rooms():
-        closets = told.browse.closets(room.number)
-        held = [told.browse.drawers(room.number, closet=closet.number) for closet in closets]
-        assert [len(each) for each in held] == [closet.drawers for closet in closets]
-        assert sum(map(len, held)) == room.drawers
-
-
-def test_what_came_of_a_drawer_and_what_is_beside_it(told):
-    monday = told.browse.rooms()[-1]
-    first, second = told.browse.drawers(monday.number)
-    told.end_session("monday")
-    told.mine()
-    told.flush()
-    entry = told.knowledge.save("The user's sister is Anna.", evidence=[first.number]).entry
-    derived = told.browse.derived(first.number)
-    assert entry.id in {each.id for each in derived.entries}
-    assert {each.name for each in derived.entities} >= {"Anna"}
-    assert derived.relations
-    assert [each.session for each in derived.episodes] == ["monday"]
-    assert told.browse.derived(999) == Derived()
-    assert told.browse.beside(first.number) == (None, second)
-    assert told.browse.beside(second.number) == (first, None)
-    assert told.browse.room_of(second.number) == monday
-    assert told.browse.room_of(999) is None
+def test_forgetting_shows_what_goes_and_needs_a_yes(space):
+    before = space.stats().drawers
+    shown = browsed(space, [*OPEN_FIRST, "f"], lambda app: (type(app.screen), texts(app)))
+    assert shown[0] is ForgetScreen
+    assert "The user's sister Lena moved to Porto." in shown[1]
+    browsed(space, [*OPEN_FIRST, "f", "n"], texts)
+    assert space.stats().drawers == before
+    browsed(space, [*OPEN_FIRST, "f", "y"], texts)
+    assert space.stats().drawers == before - 1
+    assert space.drawer(1) is None
 
 
 @pytest.mark.parametrize(
-    "call",
-    [
-        lambda browse: browse.rooms(limit=0),
-        lambda browse: browse.rooms("x"),
-        lambda browse: browse.drawers(1, limit=1_001),
-        lambda browse: browse.closets(None),
-        lambda browse: browse.derived("x"),
-    ],
+    "keys", [[], OPEN_FIRST, ["2"], ["3", *"Lena", "enter"]], ids=["palace", "detail", "list", "find"]
 )
-def test_what_is_no_number_is_refused(told, call):
-    with pytest.raises(InvalidInput):
-        call(told.browse)
+@pytest.mark.parametrize("size", [(40, 20), (100, 40)])
+def test_nothing_that_is_stored_orders_the_terminal_about(space, keys, size):
+    assert OBEYED.search(browsed(space, keys, screen_text, size=size).replace("\n", "")) is None
+
+
+def test_a_hostile_message_is_shown_as_escapes(space):
+    keys = ["down", "enter", "down", "enter", "down", "enter", "down", "down", "down", "enter"]
+    shown = browsed(space, keys, texts)
+    assert OBEYED.search(shown.replace("\n", "")) is None
+
+
+def test_the_keys_stand_at_the_bottom_of_40_columns(space):
+    shown = browsed(space, [], screen_text).splitlines()
+    assert {"Palace", "Memories", "Search"} <= set(re.findall(r"\w+", shown[0]))
+    assert {"Find", "Quit"} <= set(re.findall(r"\w+", shown[-1]))
+    assert max(map(len, shown)) <= 40
+
+
+def test_an_empty_memory_says_how_to_begin(alice):
+    alice.track([], session="s")
+    tree = browsed(alice, [], lambda app: app.query_one(Tree))
+    assert "begins it" in str(tree.root.children[0].label)
+    assert "Nothing is known yet" in browsed(alice, ["2"], lambda app: options(app, "#entries"))[0]
+
+
+def test_a_long_room_goes_on_page_by_page(alice):
+    alice.track([Turn(role="user", content=f"Robot number {each}.", said_at=AT) for each in range(120)], session="r")
+    alice.memory.flush()
+
+    async def run():
+        app = Browser(alice)
+        async with app.run_test(size=(60, 20)) as pilot:
+            await pilot.press("down", "enter", "down", "enter", "down", "enter")
+            await pilot.pause()
+            closet = app.query_one(Tree).root.children[0].children[0].children[0]
+            first = len(closet.children)
+            await pilot.press(*["down"] * 51, "enter")
+            await pilot.pause()
+            return first, len(closet.children)
+
+    first, then = asyncio.run(run())
+    assert first == 51
+    assert then == 101
+
+
+def test_words_in_the_line_for_words_are_no_keys(space):
+    value = browsed(space, ["2", "slash", *"q1i"], lambda app: app.query_one("#filter", Input).value)
+    assert value == "q1i"

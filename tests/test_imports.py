@@ -42,10 +42,16 @@ def test_every_import_at_start_is_of_a_declared_dependency(root):
 
     always = declared(*project["dependencies"], "langmem-tiers")
     # The package says what is missing before it loads these modules.
-    with_panel = always | declared(*project["optional-dependencies"]["panel"])
+    extras = {
+        "langmem_tiers.integrations.panel": "panel",
+        "langmem_tiers.cli.browser": "browse",
+        "langmem_tiers.cli.browser_details": "browse",
+    }
 
     def undeclared(module, path):
-        known = with_panel if is_within(module, "langmem_tiers.integrations.panel") else always
+        extra = next((extra for name, extra in extras.items() if is_within(module, name)), None)
+        more = declared(*project["optional-dependencies"][extra]) if extra else set()
+        known = always | more
         tops = {name.partition(".")[0] for name in imports_at_start(path)} - sys.stdlib_module_names
         return [top for top in tops if not known & {name.lower() for name in distributions.get(top, [])}]
 

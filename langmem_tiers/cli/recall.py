@@ -41,7 +41,7 @@ def recall(
     if not query.strip():
         leave("The query is empty. Say what to look for.")
     reranker = reranking_model(rerank)
-    with target.existing_memory(settings=_asked_on_purpose(), reranker=reranker) as memory:
+    with target.existing_memory(settings=asked_on_purpose(), reranker=reranker) as memory:
         space = target.one_space(memory)
         recalled = space.recall(query, session=session, limit=limit, as_of=as_of, keep_receipt=False)
         lines: list[RenderableType] = [recalled.block or _why_nothing(recalled.receipt, target)]
@@ -51,7 +51,7 @@ def recall(
     return Shown(recalled, lines)
 
 
-def _asked_on_purpose() -> Settings:
+def asked_on_purpose() -> Settings:
     """The default settings, but even short queries are looked up, which an agent ignores ("ok", "thanks")."""
     from langmem_tiers.settings import Settings
 
