@@ -66,6 +66,16 @@ def test_an_episode_leads_to_the_messages_that_it_sums_up(alice, browser):
     assert "The coil was worn." in browser.get(f"/episodes/{repair.id}").text
 
 
+def test_an_episode_of_a_part_of_a_conversation_has_the_messages_of_that_part(alice):
+    for text in ("The clay is grey.", "The glaze is blue."):
+        alice.track([Turn(role="user", content=text)], session="studio")
+        alice.archive.write("studio")
+    first, second = (Browser(alice).get(f"/episodes/{each.id}") for each in alice.archive.of_session("studio"))
+    assert "1 message" in first.text
+    assert "/palace/drawers/2" not in first.links
+    assert "/palace/drawers/2" in second.links
+
+
 def test_an_episode_is_kept_for_ever_and_deleted_for_good(alice, browser, clock):
     which = _of(alice).id
     assert "kept for ever" in browser.post(f"/episodes/{which}/keep").text

@@ -137,6 +137,12 @@ def test_a_correction_takes_the_place_of_what_was_wrong(browser, graph, right, t
     assert len([each for each in believed if "lives_in" in each]) == 2
 
 
+def test_what_was_corrected_is_not_believed_beside_what_is_right(browser, graph):
+    (knows,) = graph.timeline("Ben").relations
+    browser.post(f"/graph/relations/{knows.id}/correct", target="Cleo")
+    assert [str(each) for each in graph.neighbours("Ben").relations] == ["Ben knows Cleo"]
+
+
 def test_a_correction_that_cannot_be_changes_nothing(browser, graph):
     porto = _relation(graph, "Porto")
     for wrong in ({"since": "2025", "until": "2024"}, {"since": "sometime"}, {"target": "x" * 500}):
@@ -195,6 +201,17 @@ def test_an_entity_is_deleted_after_a_page_that_says_what_goes(browser, graph):
     assert graph.entity("Anna") is not None
     assert "Anna is deleted, with 4 relations." in browser.post(f"/graph/entities/{anna}/delete").text
     assert browser.get(f"/graph/entities/{anna}").status == 404
+
+
+def test_an_entity_leads_to_forgetting_all_that_was_said_of_it_but_the_user_does_not(alice, browser, graph):
+    alice.graph.add_relation("user", "knows", "Anna")
+    anna, user = _id(graph, "Anna"), _id(graph, "user")
+    seen = browser.get(f"/graph/entities/{anna}")
+    assert "/forget?person=Anna" in seen.links
+    assert "Anna moved to Porto in May 2024." in browser.get("/forget?person=Anna").text
+    assert not [each for each in browser.get(f"/graph/entities/{user}").links if each.startswith("/forget?")]
+    graph.add_entity("Anna", type="place", distinct=True)
+    assert f"/forget?person={anna}" in browser.get(f"/graph/entities/{anna}").links
 
 
 def test_entities_are_found_by_a_part_of_a_name_and_by_type(browser):

@@ -87,8 +87,15 @@ def show(view: View) -> Response:
         merges=_merges_into(view, entity),
         pairs=[(each, each.second if each.first.id == entity.id else each.first) for each in pairs],
         is_user=is_self(entity.name),
+        called=_called_alone(view, entity),
         types=BUILT_IN_TYPES,
     )
+
+
+def _called_alone(view: View, entity: Entity) -> str:
+    """Its name, or its id if others may be meant by that."""
+    meant = view.space.graph.resolve(entity.name).entity
+    return entity.name if meant is not None and meant.id == entity.id else entity.id
 
 
 def _ids(pair: LikelyPair) -> set[str]:
