@@ -93,6 +93,7 @@
       this.arrange();
       this.listen();
       if (this.page) this.startTime();
+      else this.past(Date.now(), Date.now() + 1);
     }
 
     // A picture that is wider than high lies on its side where there is more height, and has fewer names.
@@ -151,6 +152,10 @@
     }
 
     chosen(one) {
+      if (!this.page) {
+        if (one.data("kind") !== "value") location.assign(`/graph/entities/${one.id()}`);
+        return;
+      }
       const near = one.closedNeighborhood().not(".gone");
       this.cy.elements().removeClass("faint near").difference(near).addClass("faint");
       near.addClass("near");
@@ -173,6 +178,10 @@
     }
 
     chosenEdge(one) {
+      if (!this.page) {
+        location.assign(`/graph/relations/${one.id()}`);
+        return;
+      }
       this.cy.elements().removeClass("faint near").difference(one.union(one.connectedNodes())).addClass("faint");
       one.union(one.connectedNodes()).addClass("near");
       if (!this.card) return;
@@ -318,13 +327,18 @@
       document.querySelector("[data-graph-when]").textContent = ever ? "at all times" : isNow ? "now" : `on ${words}`;
       const asOf = document.querySelector("[data-as-of]");
       if (asOf) asOf.value = isNow || ever ? "" : new Date(day).toISOString().slice(0, 10);
+      this.past(ever ? -Infinity : day, ever ? Infinity : day + DAY);
+      this.list();
+    }
+
+    // What does not hold then is pale, and so is who is related to nobody then.
+    past(first, behind) {
       this.cy.batch(() => {
-        const past = this.cy.edges().filter((each) => !ever && !holds(each.data("spans"), day, day + DAY));
+        const past = this.cy.edges().filter((each) => !holds(each.data("spans"), first, behind));
         this.cy.edges().removeClass("past").intersection(past).addClass("past");
         const held = this.cy.edges().difference(past);
         this.cy.nodes().removeClass("alone").difference(held.connectedNodes()).addClass("alone");
       });
-      this.list();
     }
 
     list() {
