@@ -490,6 +490,16 @@ def fitting(settings: Settings, part: Part) -> Settings:
     return settings
 
 
+def fits(key: tuple[str, ...], part: Part) -> bool:
+    """Whether a setting, such as `("recall", "limit")`, can be set for a part of the memory.
+
+    Example:
+        >>> fits(("recall", "limit"), "a space"), fits(("storage", "synchronous"), "a space")
+        (True, False)
+    """
+    return key[0] in _FITTING[part] and key not in {("recall", *each.split(".")) for each in _OF_THE_MEMORY}
+
+
 def _unfit(settings: Settings, part: Part) -> str | None:
     """The first setting that cannot be set for a part of the memory."""
     others = settings.model_fields_set - _FITTING[part]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tomllib
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from langmem_tiers.errors import InvalidSettings, UnreadableSettings
-from langmem_tiers.settings_layers import FILE, FORMAT, Key, load, read_text
+from langmem_tiers.settings_layers import FILE, FORMAT, Key, Origin, load, read_text
 from langmem_tiers.storage.errors_border import translated
 
 _NEW = f"# Settings of this memory; `langmem-tiers config show` prints those in force.\nformat = {FORMAT}\n"
@@ -80,6 +81,39 @@ def line_of(text: str, key: Key) -> int | None:
             elif any(way and (*table, *way)[: len(key)] == key for way in ways):
                 return number
     return None
+
+
+def source_words(origin: Origin, key: Key) -> str:
+    """Where a value comes from: the line of the file, the variable, or that it is the default; and for whom it is."""
+    layer, place = origin.layer, origin.layer.place or origin.layer.source
+    if layer.source == "file":
+        path = Path(layer.place)
+        line = line_of(read_text(path) or "", (*origin.scope, *key))
+        place = path.name if line is None else f"{path.name}:{line}"
+    whose = ", ".join(f"{kind.removesuffix('s')} {name}" for kind, name in zip(*[iter(origin.scope)] * 2, strict=True))
+    return f"{place} ({whose})" if whose else place
+
+
+def written(value: Any) -> str:
+    """A value as it is typed.
+
+    Example:
+        >>> written(None), written("minilm"), written(("a", "b"))
+        ('none', 'minilm', '["a", "b"]')
+    """
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def is_set(folder: Path, key: Key) -> bool:
+    """Whether the file of a memory folder sets this, or something in it.
+
+    Raises:
+        UnreadableSettings: the file cannot be read.
+    """
+    path = folder / FILE
+    return _found(_values(read_text(path) or "", path), key) is not None
 
 
 def _ways(values: Any) -> Iterator[Key]:

@@ -20,6 +20,7 @@ from langmem_tiers.types import (
     Recalled,
     Receipt,
     Session,
+    SpacePositions,
     SpaceStats,
     TrackReport,
     Turn,
@@ -611,6 +612,12 @@ class Space:
 
         return undo.latest(self.context, limit=limit)
 
+    def dream_report(self, dream_id: str) -> DreamReport | None:
+        """Return the report of a dream by its id, or None if there is none."""
+        from langmem_tiers.dream import undo
+
+        return undo.one(self.context, dream_id)
+
     def undo_dream(self, dream_id: str) -> DreamReport:
         """Restore what a dream changed, byte for byte, in one transaction. Recall counts made since are kept.
 
@@ -672,17 +679,26 @@ class Space:
             held = drawers.every(connection, key)
         return tree.palace(wings, found, held)
 
-    def receipts(self, *, limit: int = 20) -> tuple[Receipt, ...]:
+    def receipts(
+        self, *, session: str | None = None, before: int | None = None, limit: int = 20
+    ) -> tuple[Receipt, ...]:
         """Return the receipts of the latest recalls, newest first.
 
+        Args:
+            session: Only those of this conversation.
+            before: Only those older than the receipt with this number: the next piece of a long list.
+            limit: The most receipts.
+
         Raises:
-            InvalidInput: `limit` is below 1.
+            InvalidInput: `limit` or `before` is below 1, or `session` is no text.
         """
         from langmem_tiers.storage import receipts
 
         most = arguments.whole(limit, "limit", least=1)
+        of = arguments.optional_text(session, "session")
+        older = arguments.optional_whole(before, "before", least=1)
         with self.context.open() as store, store.reading() as connection:
-            return tuple(receipts.latest(connection, store.key, most))
+            return tuple(receipts.latest(connection, store.key, most, session=of, before=older))
 
     def receipt(self, number: int) -> Receipt | None:
         """Return the receipt of a recall by its number, or None if there is none, or no longer."""
@@ -691,6 +707,27 @@ class Space:
         wanted = arguments.whole(number, "number")
         with self.context.open() as store, store.reading() as connection:
             return receipts.one(connection, store.key, wanted)
+
+    def receipt_block(self, number: int) -> str | None:
+        """Return the block that a recall gave, as the model saw it, by the number of its receipt; None if that is gone.
+
+        It is empty if nothing was shown.
+        """
+        from langmem_tiers.storage import receipts
+
+        wanted = arguments.whole(number, "number")
+        with self.context.open() as store, store.reading() as connection:
+            return receipts.block(connection, store.key, wanted)
+
+    def positions(self) -> SpacePositions:
+        """Return how far the space has come; a fraction of a millisecond, to be asked every second or so.
+
+        If a number differs from the last time, there is something new, also if another process wrote it.
+        """
+        from langmem_tiers.storage.positions import positions
+
+        with self.context.open() as store, store.reading() as connection:
+            return positions(connection, store.key)
 
     def why(self, receipt: int | None = None, of: int | str | None = None) -> Explanation:
         """Explain why a recall showed a memory, or why not; without `of`, why it showed what it did.

@@ -345,6 +345,19 @@ class PalaceWing:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SpacePositions:
+    """How far a space has come: the newest number of its changes, its receipts, its activities and its dreams.
+
+    0 means that there is none. A number grows with everything new, and falls only if the newest was deleted.
+    """
+
+    change: int
+    receipt: int
+    activity: int
+    dream: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SpaceStats:
     """Counts and sizes of a space.
 

@@ -12,18 +12,19 @@ ORIGIN = "http://127.0.0.1:8766"
 HTMX = {"HX-Request": "true"}
 
 
-def panel_of(space):
+def panel_of(space, **options):
     """The panel of a space and the link into it."""
     visits = Visits()
-    app = panel_app(space, addresses=Addresses.of_server("127.0.0.1", 8766), visits=visits)
+    app = panel_app(space, addresses=Addresses.of_server("127.0.0.1", 8766), visits=visits, **options)
     return app, f"/enter?token={visits.new_link()}"
 
 
 class Browser:
     """A browser that was let in. Redirects are followed; `text` of an answer is what a reader sees."""
 
-    def __init__(self, space):
-        app, link = panel_of(space)
+    def __init__(self, space, **options):
+        app, link = panel_of(space, **options)
+        self.space = space
         self.client = TestClient(app, base_url=ORIGIN)
         self.get(link)
         self.form_token = self.get("/").html.partition('name="form_token" value="')[2].partition('"')[0]

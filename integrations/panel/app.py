@@ -27,6 +27,7 @@ from langmem_tiers.errors import (
     MemoryTiersError,
     StorageError,
 )
+from langmem_tiers.integrations.panel import live
 from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.guard import ENTRANCE, MOST_BODY, NO_VISIT, TOO_LARGE, Guard, Refusal
 from langmem_tiers.integrations.panel.page import FORM_TOKEN, THEME_COOKIE, THEMES, Action, Page, Panel, View
@@ -52,17 +53,20 @@ _STATUS: tuple[tuple[type[BaseException], HTTPStatus], ...] = (
 )
 
 
-def panel_app(space: Space, *, addresses: Addresses, visits: Visits) -> ASGIApp:
+def panel_app(space: Space, *, addresses: Addresses, visits: Visits, memory_settings: bool = False) -> ASGIApp:
     """The panel of one space, for an ASGI server that listens at these addresses.
 
-    Pages read and change this space only; its fallbacks are read where the page shows what an agent recalls.
+    Pages read and change this space only; its fallbacks are read where the page shows what an agent recalls. With
+    `memory_settings`, the settings of the whole memory can be changed, too.
     """
-    panel = Panel(space=space.source(space.name), recalling=space, templates=environment(), pages=PAGES)
+    own = space.source(space.name)
+    panel = Panel(space=own, recalling=space, templates=environment(), pages=PAGES, memory_settings=memory_settings)
     entrance = _Entrance(visits, panel, cookie=_cookie_name(addresses), secure=addresses.secure)
     routes: list[BaseRoute] = [
         Route(ENTRANCE, entrance.enter, methods=["GET"]),
         Mount("/static", StaticFiles(directory=STATIC)),
         _route(panel, None, Action("POST", "/theme", _set_theme)),
+        _route(panel, None, Action("GET", live.PATH, live.tell)),
         *(_route(panel, page, action) for page in panel.pages for action in page.actions),
     ]
     handlers: dict[Any, Callable[..., Any]] = {
@@ -132,11 +136,16 @@ def _route(panel: Panel, page: Page | None, action: Action) -> Route:
                 _require_own_form(view)
             if inspect.iscoroutinefunction(action.handler):
                 return cast("Response", await action.handler(view))
-            return await run_in_threadpool(cast("Callable[[View], Response]", action.handler), view)
+            return await run_in_threadpool(_handled, cast("Callable[[View], Response]", action.handler), view)
         except MemoryTiersError as error:
             return error_answer(view, error.message, error.way_out, status=_status_of(error))
 
     return Route(action.path, answer, methods=[action.method])
+
+
+def _handled(handler: Callable[[View], Response], view: View) -> Response:
+    """The answer of a plain function; what is written while it reads is new to the page that it makes."""
+    return handler(replace(view, seen=live.seen(view.space)))
 
 
 def _view(panel: Panel, page: Page | None, request: Request) -> View:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -25,12 +26,16 @@ FORM_TOKEN = "form_token"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
-    """The panel of one space. `space` reads that space only; `recalling` also its fallbacks, as its agents do."""
+    """The panel of one space. `space` reads that space only; `recalling` also its fallbacks, as its agents do.
+
+    `memory_settings` says whether it may change what is set for the whole memory, beside what is set for the space.
+    """
 
     space: Space
     recalling: Space
     templates: Environment
     pages: Sequence[Page]
+    memory_settings: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +51,8 @@ class View:
     visit: Visit
     query: Values
     form: Values
+    seen: Mapping[str, int] = field(default_factory=dict)
+    """How far the space had come when the request came; see `live.py`."""
 
     @property
     def space(self) -> Space:
@@ -109,6 +116,7 @@ class View:
             # To stand in every form that is sent with POST.
             "token_field": Markup('<input type="hidden" name="{}" value="{}">').format(FORM_TOKEN, token),
             "here": self._here,
+            "seen": json.dumps(self.seen),
             "theme": theme if theme in THEMES else "system",
             "themes": THEMES,
         }

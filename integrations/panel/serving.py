@@ -33,7 +33,7 @@ def require_panel() -> None:
             raise MissingExtra(package, "panel")
 
 
-def panel_app(space: Space, *, addresses: Addresses, visits: Visits) -> ASGIApp:
+def panel_app(space: Space, *, addresses: Addresses, visits: Visits, memory_settings: bool = False) -> ASGIApp:
     """The panel of one space as an ASGI application; see `app.py`.
 
     Raises:
@@ -42,7 +42,7 @@ def panel_app(space: Space, *, addresses: Addresses, visits: Visits) -> ASGIApp:
     require_panel()
     from langmem_tiers.integrations.panel import app
 
-    return app.panel_app(space, addresses=addresses, visits=visits)
+    return app.panel_app(space, addresses=addresses, visits=visits, memory_settings=memory_settings)
 
 
 def run_panel(
@@ -54,6 +54,7 @@ def run_panel(
     tls: Certificate | None = None,
     public: Sequence[str] = (),
     unencrypted: bool = False,
+    memory_settings: bool = False,
 ) -> None:
     """Serve the panel of a space until a signal ends it.
 
@@ -65,6 +66,7 @@ def run_panel(
         tls: A certificate, to serve HTTPS.
         public: The addresses that a proxy before the panel is reached by, such as `https://memory.example.com`.
         unencrypted: Allow another `host` without TLS: others in the network can read along.
+        memory_settings: Let it change settings of the whole memory, not only those of the space.
 
     Raises:
         MissingExtra: the extra `panel` is not installed.
@@ -85,7 +87,7 @@ def run_panel(
     with _listener(host, port) as listener:
         addresses = Addresses.of_server(host, listener.getsockname()[1], tls=tls is not None, public=public)
         visits = Visits()
-        app = panel_app(space, addresses=addresses, visits=visits)
+        app = panel_app(space, addresses=addresses, visits=visits, memory_settings=memory_settings)
         link = f"{addresses.first}/enter?token={visits.new_link()}"
         serve_http(app, listener, lambda: listening(link), tls=tls)
 

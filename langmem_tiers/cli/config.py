@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,7 +13,7 @@ from langmem_tiers.errors import InvalidSettings, MissingExtra
 
 if TYPE_CHECKING:
     from langmem_tiers.settings import Settings
-    from langmem_tiers.settings_layers import Key, LayeredSettings, Origin
+    from langmem_tiers.settings_layers import Key, LayeredSettings
 
 config = typer.Typer(
     help="Settings: what is in force and where it comes from, and changes to langmem-tiers.toml.", no_args_is_help=True
@@ -45,6 +43,7 @@ def show(
     """Print the settings in force, for a space or an agent if one is named, and where each comes from."""
     from rich.table import Table
 
+    from langmem_tiers.settings_file import written
     from langmem_tiers.settings_layers import known_key, load
 
     asked, known = known_key(key), load(target.folder)
@@ -53,7 +52,7 @@ def show(
     others = [row for scope in scopes if every for row in _in_force(known, asked, *scope, alone=True)]
     table = Table("setting", "value", "from")
     for each in (*found, *others):
-        table.add_row(str(each["key"]), safe(_written(each["value"])), safe(str(each["source"])))
+        table.add_row(str(each["key"]), safe(written(each["value"])), safe(str(each["source"])))
     alone = not every and space is None and agent is None
     named = "; ".join(map(_scope_words, scopes)) if alone else ""
     more = [f"Some is otherwise for {named}: --all shows it."] if named else []
@@ -68,6 +67,7 @@ def _in_force(
     known: LayeredSettings, asked: Key, space: str | None, agent: str | None, *, alone: bool = False
 ) -> list[dict[str, Any]]:
     """The settings in and below a key, for a space or an agent; `alone`, only those that are set for it itself."""
+    from langmem_tiers.settings_file import source_words
     from langmem_tiers.settings_layers import keys, value_of
 
     settings = known.of(space, agent)
@@ -75,7 +75,9 @@ def _in_force(
     for each in [key for key in keys() if key[: len(asked)] == asked] or [asked]:
         origin = known.origin(each, space, agent)
         if not alone or (origin.scope and _named(origin.scope) == (space, agent)):
-            rows.append({"key": ".".join(each), "value": value_of(settings, each), "source": _source(origin, each)})
+            rows.append(
+                {"key": ".".join(each), "value": value_of(settings, each), "source": source_words(origin, each)}
+            )
     return rows
 
 
@@ -162,24 +164,3 @@ def _require_models(settings: Settings) -> None:
                 make(name)
         except (InvalidSettings, MissingExtra) as error:
             raise InvalidSettings(f"{key}: {error.message}", way_out=error.way_out) from error
-
-
-def _source(origin: Origin, key: Key) -> str:
-    """Where a value comes from: the line of the file, the variable, or that it is the default; and for whom it is."""
-    from langmem_tiers.settings_file import line_of
-    from langmem_tiers.settings_layers import read_text
-
-    layer, place = origin.layer, origin.layer.place or origin.layer.source
-    if layer.source == "file":
-        path = Path(layer.place)
-        line = line_of(read_text(path) or "", (*origin.scope, *key))
-        place = path.name if line is None else f"{path.name}:{line}"
-    whose = ", ".join(f"{kind.removesuffix('s')} {name}" for kind, name in zip(*[iter(origin.scope)] * 2, strict=True))
-    return f"{place} ({whose})" if whose else place
-
-
-def _written(value: Any) -> str:
-    """A value as it is typed."""
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -37,6 +37,9 @@ def panel(
     unencrypted: Annotated[
         bool, typer.Option("--i-know-it-is-not-encrypted", help="Allow another address than this machine without TLS.")
     ] = False,
+    memory_settings: Annotated[
+        bool, typer.Option("--memory-settings", help="Let it also change the settings of the whole memory.")
+    ] = False,
     space: OfSpace = None,
 ) -> None:
     """Open a web page to look at a memory, ask it and correct it: for one browser on this machine."""
@@ -55,6 +58,7 @@ def panel(
             tls=certificate,
             public=origin or (),
             unencrypted=unencrypted,
+            memory_settings=memory_settings,
         )
 
 

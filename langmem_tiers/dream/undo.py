@@ -43,6 +43,14 @@ def latest(context: SpaceContext, *, limit: int) -> tuple[DreamReport, ...]:
         return tuple(DreamReport.model_validate(row.report) for row in dreams.latest(connection, store.key, most))
 
 
+def one(context: SpaceContext, dream_id: str) -> DreamReport | None:
+    """The report of a dream by its id, None if there is none."""
+    named = arguments.text(dream_id, "dream_id").strip().lower()
+    with context.open() as store, store.reading() as connection:
+        row = dreams.one(connection, store.key, named)
+    return None if row is None else DreamReport.model_validate(row.report)
+
+
 def undo(context: SpaceContext, dream_id: str) -> DreamReport:
     """Revert what a dream changed, in one transaction; returns its updated report.
 

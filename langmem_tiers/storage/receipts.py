@@ -120,9 +120,14 @@ def forget(connection: Connection, space: str, names: Collection[str], *, kind: 
     return connection.execute(delete(receipts).where(*here(receipts, space), or_(*shows))).rowcount if shows else 0
 
 
-def latest(connection: Connection, space: str, most: int) -> list[Receipt]:
-    """The newest receipts first."""
-    wanted = select(receipts).where(*here(receipts, space)).order_by(receipts.c.number.desc()).limit(most)
+def latest(
+    connection: Connection, space: str, most: int, *, session: str | None = None, before: int | None = None
+) -> list[Receipt]:
+    """The newest receipts first, optionally only of a session, or older than one with this number."""
+    given = {} if session is None else {"session": session}
+    older = () if before is None else (receipts.c.number < before,)
+    wanted = select(receipts).where(*here(receipts, space, **given), *older).order_by(receipts.c.number.desc())
+    wanted = wanted.limit(most)
     return [kept.receipt for row in connection.execute(wanted) if (kept := _kept(row)) is not None]
 
 
@@ -137,6 +142,11 @@ def shown_in(connection: Connection, space: str, number: int) -> set[tuple[str, 
     """Space and number, or name, of what the block of a recall shows; None if there is no such receipt."""
     row = connection.execute(select(receipts.c.shown).where(*here(receipts, space, number=number))).first()
     return None if row is None else {(owner, name) for owner, name, _, _ in _shown(row.shown) or ()}
+
+
+def block(connection: Connection, space: str, number: int) -> str | None:
+    """The block that the recall with this receipt gave, None if there is no such receipt."""
+    return connection.execute(select(receipts.c.block).where(*here(receipts, space, number=number))).scalar()
 
 
 def last_showing(

@@ -13,12 +13,16 @@ A page is a module here and templates in `../templates/`. To add one, say Episod
    `{{ token_field }}`; htmx sends the token by itself. Everything printed is escaped and made visible; only the content
    of a `<textarea>` or an `<input>` to edit is printed with `|verbatim`. No inline styles or scripts: the browser would
    refuse them. `macros.html` has what pages share: `more` (the next piece of a list), `empty`, `pill`, `bar`.
+   An element with an id and `data-live="change"` (or `receipt`, `activity`, `dream`) is brought up to date by itself
+   while the page is open, see `live.py`.
 3. The module goes into `PAGES` below; the navigation follows.
 
 Ids of other spaces (with an `@`) lead nowhere: `view.space` has no fallbacks.
 """
 
 from langmem_tiers.integrations.panel.pages import (
+    activity,
+    dreams,
     episodes,
     forgetting,
     graph,
@@ -27,6 +31,8 @@ from langmem_tiers.integrations.panel.pages import (
     overview,
     palace,
     search,
+    settings,
+    usage,
     working,
 )
 
@@ -40,4 +46,8 @@ PAGES = (
     episodes.PAGE,
     working.PAGE,
     forgetting.PAGE,
+    activity.PAGE,
+    dreams.PAGE,
+    usage.PAGE,
+    settings.PAGE,
 )
