@@ -24,7 +24,7 @@ _AT_ONCE = 30
 _MOST = 500
 KINDS = {
     "memory_mined": "Read a conversation",
-    "memory_enriched": "Improved an entry",
+    "memory_enriched": "Looked at an entry again",
     "memory_flushed": "Wrote notes",
     "memory_archived": "Summed up",
     "graph_updated": "Updated the graph",
@@ -97,10 +97,11 @@ def turn(view: View) -> Response:
     if receipt is None:
         raise HTTPException(404)
     space, asked = view.panel.recalling, view.query.word("of")
+    parts = sorted(space.why(number).parts, key=lambda each: (not each.shown, -(each.score or 0)))
     given: dict[str, Any] = {
         "receipt": receipt,
         "block": view.space.receipt_block(number) or "",
-        "whole": space.why(number),
+        "parts": parts,
         "asked": asked,
         "answer": space.why(number, asked) if asked else None,
         "stages": list(_stages(receipt)),
@@ -171,7 +172,7 @@ def _lines(space: Space, activity: Activity) -> Iterator[Line]:
         for each in _listed(body.get(name)):
             yield _of_entry(space, word, str(each))
     if body.get("entry"):
-        yield _of_entry(space, "improved", str(body["entry"]))
+        yield _of_entry(space, "improved" if body.get("former") else "left as it was", str(body["entry"]))
     if body.get("episode"):
         episode = space.archive.get(str(body["episode"]))
         text = "" if episode is None else episode.abstract or ", ".join(episode.topics)
