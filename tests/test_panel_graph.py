@@ -97,6 +97,16 @@ def test_an_entity_shows_everything_that_ever_held_with_links_to_the_messages(br
     assert f"/graph/entities/{_id(graph, 'Ben')}" in seen.links
 
 
+def test_a_long_timeline_says_what_it_leaves_out_and_shows_all_when_asked(alice):
+    for number in range(205):
+        alice.graph.add_relation("Hub", "knows", f"Guest {number}", valid_from="2020")
+    browser, hub = Browser(alice), alice.graph.entity("Hub").id
+    seen = browser.get(f"/graph/entities/{hub}")
+    assert "200 of 205 relations of Hub are shown" in seen.text
+    (every,) = [link for link in seen.links if "limit" in link]
+    assert "are shown" not in browser.get(every).text
+
+
 def test_a_relation_shows_the_words_it_rests_on(browser, graph):
     seen = browser.get(f"/graph/relations/{_relation(graph, 'Porto')}")
     assert "Anna moved to Porto in May 2024." in seen.text

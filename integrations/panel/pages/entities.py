@@ -19,6 +19,8 @@ from langmem_tiers.records import BUILT_IN_TYPES, Entity, Relation
 
 _PAGE = 50
 _TIMELINE = 200
+# What a list can grow to.
+_LONGEST = 5_000
 _PAIRS = 50
 
 
@@ -60,7 +62,7 @@ def required(view: View, which: str) -> Entity:
 def index(view: View) -> Response:
     """All entities, or those with a text in one of their names."""
     text, of_type = view.query.word("q"), view.query.word("type")
-    most = view.query.number("limit") or _PAGE
+    most = min(view.query.number("limit") or _PAGE, _LONGEST)
     found = view.space.graph.entities(text=text or None, type=of_type or None, limit=most + 1)
     return view.show(
         "entities.html",
@@ -68,14 +70,15 @@ def index(view: View) -> Response:
         of_type=of_type,
         types=BUILT_IN_TYPES,
         entities=found[:most],
-        more=most + _PAGE if len(found) > most else None,
+        more=most + _PAGE if len(found) > most < _LONGEST else None,
     )
 
 
 def show(view: View) -> Response:
     """Everything that is known of an entity, and what can be done with it."""
     entity = required(view, view.part("id"))
-    timeline = view.space.graph.timeline(entity.id, limit=_TIMELINE)
+    most = max(1, min(view.query.number("limit") or _TIMELINE, _LONGEST))
+    timeline = view.space.graph.timeline(entity.id, limit=most)
     rows = rows_of(view, timeline.relations)
     pairs = [each for each in view.space.graph.likely_pairs(limit=_PAIRS) if entity.id in _ids(each)]
     return view.show(
@@ -84,6 +87,7 @@ def show(view: View) -> Response:
         rows=[each for each in rows if each.relation.kind == "stated"],
         beside=_neighbours(entity, rows),
         cut=timeline.cut,
+        longest=_LONGEST,
         merges=_merges_into(view, entity),
         pairs=[(each, each.second if each.first.id == entity.id else each.first) for each in pairs],
         is_user=is_self(entity.name),
