@@ -37,7 +37,7 @@
       { selector: "edge", style: {
         width: 1.6, "line-color": of.soft, "target-arrow-color": of.soft, "target-arrow-shape": "triangle", "arrow-scale": 0.9,
         "curve-style": "bezier", "control-point-step-size": 44, label: "data(label)", "font-size": 10, color: of.soft,
-        "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": 130, "text-rotation": "autorotate",
+        "font-family": "system-ui, sans-serif", "text-wrap": "wrap", "text-max-width": 130,
         "text-background-color": of.leaf, "text-background-opacity": 0.9, "text-background-padding": 2,
         "text-opacity": 0, "overlay-opacity": 0,
       } },
@@ -104,12 +104,16 @@
       }
       this.cy.nodes().slice(0, narrow ? 14 : 60).addClass("named");
       this.cy.fit(undefined, 24);
+      if (this.cy.zoom() > 1.4) {
+        this.cy.zoom(1.4);
+        this.cy.center();
+      }
       this.resize();
     }
 
     // Names keep their size on the screen while the picture gets smaller, down to where they would cover it.
     resize() {
-      const near = this.cy.zoom() > 0.9;
+      const near = this.cy.zoom() > (this.page ? 0.9 : 0.7);
       const scale = 1 / Math.min(1, Math.max(this.cy.zoom(), this.stage.clientWidth < 600 ? 0.42 : 0.6));
       if (near === this.near && Math.abs(scale - (this.scale ?? 0)) < 0.04) return;
       [this.near, this.scale] = [near, scale];
