@@ -3,6 +3,7 @@
 import io
 import json
 import shlex
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -262,3 +263,24 @@ def test_without_a_memory_the_first_step_is_named(run, tmp_path):
 )
 def test_exit_codes_are_those_of_the_table(run, command, code):
     assert run(*command)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("--path {folder} --user al", "alice"),
+        ("--path {folder} palace --space users/", "users/alice"),
+        ("config show recall.rerank.en", "recall.rerank.enabled"),
+        ("config set recall.li", "recall.limit"),
+    ],
+)
+def test_a_shell_completes_names(folder, offline_environment, typed, offered):
+    words = ["langmem-tiers", *typed.format(folder=folder).split()]
+    environment = {
+        **offline_environment,
+        "_LANGMEM_TIERS_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    done = subprocess.run(["langmem-tiers"], env=environment, capture_output=True, text=True, check=False)
+    assert offered in done.stdout.split(), done.stderr

@@ -75,6 +75,7 @@ LOOKS = [
     "tasks list",
     "tasks show wiki",
     "signals list",
+    "forget --query hostile --dry-run",
     "golden list",
     "dream --dry-run",
     "dreams",

@@ -14,6 +14,7 @@ from langmem_tiers.cli import (
     bench,
     browse,
     chat,
+    completion,
     config,
     directives,
     dream,
@@ -80,7 +81,13 @@ def options(
         ),
     ] = None,
     user: Annotated[
-        str | None, typer.Option(envvar="LANGMEM_TIERS_USER", metavar="ID", help="Whose memory: any user id.")
+        str | None,
+        typer.Option(
+            envvar="LANGMEM_TIERS_USER",
+            metavar="ID",
+            autocompletion=completion.users,
+            help="Whose memory: any user id.",
+        ),
     ] = None,
     fallback: Annotated[
         list[str] | None,
@@ -159,8 +166,19 @@ _HEADINGS = {
         *("activity",),
     ),
     "What is kept": (
-        *("knowledge", "identity", "notes", "episodes", "entities", "relations", "tasks", "working", "signals"),
-        *("receipts", "edit", "sync"),
+        *(
+            "knowledge",
+            "identity",
+            "notes",
+            "forget",
+            "episodes",
+            "entities",
+            "relations",
+            "tasks",
+            "working",
+            "signals",
+        ),
+        *("receipts", "edit", "forget", "sync"),
     ),
     "Dreams": ("dream", "dreams", "undo", "redo", "golden"),
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from langmem_tiers.cli import completion
 from langmem_tiers.cli.target import Shown, Target, command
 from langmem_tiers.cli.terminal import safe
 from langmem_tiers.errors import InvalidSettings, MissingExtra
@@ -25,14 +26,21 @@ OfOneSpace = Annotated[
 OfOneAgent = Annotated[
     str | None, typer.Option("--agent", metavar="ID", help="What is otherwise for an agent: patrol.")
 ]
-SettingKey = Annotated[str, typer.Argument(metavar="KEY", help="Such as recall.limit.")]
+SettingKey = Annotated[
+    str, typer.Argument(metavar="KEY", autocompletion=completion.settings, help="Such as recall.limit.")
+]
 
 
 @config.command()
 @command
 def show(
     target: Target,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="A setting or a group: recall.limit, recall.")] = "",
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY", autocompletion=completion.settings, help="A setting or a group: recall.limit, recall."
+        ),
+    ] = "",
     *,
     space: OfOneSpace = None,
     agent: OfOneAgent = None,

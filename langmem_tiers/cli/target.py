@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from langmem_tiers.cli import completion
 from langmem_tiers.cli.terminal import print_json, print_shown
 from langmem_tiers.errors import (
     InvalidText,
@@ -40,7 +41,13 @@ if TYPE_CHECKING:
     from langmem_tiers.space import Space
 
 OfSpace = Annotated[
-    str | None, typer.Option("--space", metavar="SPACE", help="A space by name: users/alice. Default: that of --user.")
+    str | None,
+    typer.Option(
+        "--space",
+        metavar="SPACE",
+        autocompletion=completion.spaces,
+        help="A space by name: users/alice. Default: that of --user.",
+    ),
 ]
 AsOf = Annotated[
     str | None,
