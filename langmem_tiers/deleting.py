@@ -12,6 +12,7 @@ from langmem_tiers.forgetting.types import ForgetReceipt, SpacePreview
 from langmem_tiers.settings_file import has_value, unset_value
 from langmem_tiers.storage import change_log, inspection
 from langmem_tiers.storage.folder import delete_space, has_space
+from langmem_tiers.transfer import backups
 
 if TYPE_CHECKING:
     from langmem_tiers.runtime import Runtime
@@ -65,5 +66,6 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
         counts={"spaces": int(seen.exists), **seen.counts, "receipts": shown, "settings": int(seen.settings)},
         stays=0,
         bytes="gone",
+        backups=backups.holding(runtime.path, name),
         elsewhere=_ELSEWHERE,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, get_args
 
@@ -466,9 +467,11 @@ class Space:
         )
         if token is None or token is False:
             return forget.preview(self.context, chosen)
+        from langmem_tiers.transfer import backups
+
         receipt = forget.forget(self.context, chosen, token)
         self.context.wake()
-        return receipt
+        return replace(receipt, backups=backups.holding(self.context.folder, self.name))
 
     aforget = twin(forget)
 

@@ -15,7 +15,7 @@ from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.models.embedder import Embedder
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.models.text_vectors import TextVectors
-from langmem_tiers.storage import change_log, embedding_cache, notes
+from langmem_tiers.storage import change_log, drawers, embedding_cache, notes
 from langmem_tiers.storage.change_log import Change, Kind
 from langmem_tiers.storage.database import Database
 from langmem_tiers.telemetry.logs import say
@@ -60,7 +60,7 @@ class TextSource:
     embedded: Kind
     refused: Callable[[Text, str], None]
     missing: Callable[[Connection, str, str, Ranges], list[Text]]
-    held: Callable[[Connection, str, Collection[bytes]], Collection[bytes]]
+    held: Callable[[Connection, str, Mapping[bytes, Text]], Collection[bytes]]
 
     def cursor_name(self, model: str) -> str:
         """The name of a model's cursor."""
@@ -85,13 +85,21 @@ def _missing_notes(connection: Connection, space: str, model: str, ranges: Range
     return [Text(note.text_hash, note.text, {"kind": note.kind, "ref": note.ref}) for note in found]
 
 
+def _held_by_drawers(connection: Connection, space: str, texts: Mapping[bytes, Text]) -> Collection[bytes]:
+    """The texts that some drawer still has: one may be forgotten while its text is embedded."""
+    there = drawers.existing(connection, space, {text.owner["drawer"] for text in texts.values()})
+    gone = [text_hash for text_hash, text in texts.items() if text.owner["drawer"] not in there]
+    again = embedding_cache.held(connection, space, gone) if gone else set()
+    return {text_hash for text_hash in texts if text_hash not in gone or text_hash in again}
+
+
 DRAWERS = TextSource(
     cursor="embed:",
     added="drawers.added",
     embedded="drawers.embedded",
     refused=lambda text, why: say(log, logging.WARNING, "drawer_not_embedded", **text.owner, reason=why),
     missing=_missing_chunks,
-    held=lambda _connection, _space, hashes: hashes,  # drawers are never deleted while they wait
+    held=_held_by_drawers,
 )
 NOTES = TextSource(
     cursor="notes:",
@@ -99,7 +107,7 @@ NOTES = TextSource(
     embedded="notes.embedded",
     refused=lambda text, why: say(log, logging.WARNING, "note_not_embedded", **text.owner, reason=why),
     missing=_missing_notes,
-    held=notes.held,
+    held=lambda connection, space, texts: notes.held(connection, space, texts.keys()),
 )
 SOURCES: Mapping[str, TextSource] = MappingProxyType({"drawers": DRAWERS, "notes": NOTES})
 
@@ -143,8 +151,11 @@ class Embedding:
 
     def _embed(self, batch: Sequence[Text]) -> None:
         space, source = self.database.space, self.source
+        by_hash = {text.text_hash: text for text in batch}
         vectors = TextVectors(
-            self.database, self.embedder, lambda connection, hashes: source.held(connection, space, hashes)
+            self.database,
+            self.embedder,
+            lambda connection, hashes: source.held(connection, space, {each: by_hash[each] for each in hashes}),
         )
         faults = vectors.embed({text.text_hash: text.text for text in batch})
         for text in batch:

@@ -46,6 +46,8 @@ class EpisodeWriter:
             said = self._said(connection, room)
         draft = summaries.draft(said, room.session, self.context.asker(self.store), self.context.settings)
         with self.store.writing() as connection:
+            if self._lost(connection, said):
+                return None  # something was forgotten meanwhile: it is summed up again, without that
             if not episodes.archived_to(connection, self.store.key, room, room.drawers) or draft is None:
                 return None
             draft = self._cleared(connection, draft)
@@ -117,6 +119,11 @@ class EpisodeWriter:
         left = tombstones.cleared(connection, self.store.key, [(turn.drawer, turn.content) for turn in turns])
         shown = (replace(turn, content=text) for turn, text in zip(turns, left, strict=True))
         return [turn for turn in shown if turn.content.strip()]
+
+    def _lost(self, connection: Connection, said: Sequence[Said]) -> bool:
+        """Whether some of what was read has been forgotten since."""
+        numbers = {turn.drawer for turn in said}
+        return len(drawers.existing(connection, self.store.key, numbers)) < len(numbers)
 
     def _cleared(self, connection: Connection, draft: SummaryDraft) -> SummaryDraft | None:
         """A draft without deleted content, even if deleted meanwhile; None if nothing is left of its summary."""

@@ -106,8 +106,10 @@ def ingest(
     with store.writing() as connection:
         writer = EntryWriter(connection, store.key, to_millis(now))
         ingestion = _Ingestion(writer, cited, neighbours, settings.knowledge.merge_similarity, refused)
+        there = drawers.existing(connection, store.key, cited)  # a message may be forgotten while a model reads it
         for each in candidates:
-            ingestion.take(each)
+            if there.issuperset(one.drawer for one in each.evidence):
+                ingestion.take(each)
         return ingestion.result()
 
 

@@ -245,6 +245,14 @@ def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int
     return {row.number: _drawer(row) for row in rows}
 
 
+_EXISTING = select(drawers.c.number).where(*here(drawers), listed(drawers.c.number))
+
+
+def existing(connection: Connection, space: str, numbers: Collection[int]) -> set[int]:
+    """Those of these drawers that there are: the others were forgotten."""
+    return {row.number for row in among(connection, _EXISTING, numbers, space=space)}
+
+
 def at_place(connection: Connection, space: str, room: int, place: int) -> Drawer | None:
     """The drawer that the last part of a pointer names."""
     row = connection.execute(_AT_PLACE, {"space": space, "room": room, "place": place}).first()

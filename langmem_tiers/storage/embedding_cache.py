@@ -192,6 +192,12 @@ def counts(connection: Connection, space: str, model: str | None) -> tuple[int, 
     return total, embedded
 
 
+def held(connection: Connection, space: str, hashes: Collection[bytes]) -> set[bytes]:
+    """Those of these texts that some chunk has: a drawer may be forgotten while its text is embedded."""
+    wanted = select(chunks.c.text_hash).distinct().where(*here(chunks, space), listed(chunks.c.text_hash))
+    return {row.text_hash for row in among(connection, wanted, hashes)}
+
+
 def chunks_of(connection: Connection, space: str, numbers: Collection[int]) -> int:
     """How many chunks these drawers have."""
     counted = select(func.count()).where(*here(chunks, space), listed(chunks.c.drawer))

@@ -1,7 +1,7 @@
 """The unused room in the files of Chroma's HNSW index, which holds whatever was in the memory of the process before.
 
-hnswlib allocates room for more vectors than there are, and writes all of it to `data_level0.bin` and `length.bin`,
-without having cleared it: parts of texts and vectors of the process end up there, deleted ones too.
+hnswlib allocates room for more vectors than there are. At first it writes all of it to `data_level0.bin` and
+`length.bin`, without having cleared it: parts of texts and vectors of the process end up there, deleted ones too.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ def blank_unused(folder: Path) -> None:
     for path in sorted(folder.glob(f"*/{_VECTORS}")):
         with translated(path):
             header = _read(path.parent)
-            if header is None or path.stat().st_size != header.room * header.size:
+            held, room = (0, 0) if header is None else (header.held * header.size, header.room * header.size)
+            if header is None or path.stat().st_size not in (held, room):
                 say(log, logging.WARNING, "index_not_blanked", file=path)
                 continue
-            _blank(path, header.held * header.size)
+            _blank(path, held)
             _blank(path.with_name(_LENGTHS), header.held * _LENGTH)
 
 

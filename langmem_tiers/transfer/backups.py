@@ -310,6 +310,11 @@ def known(folder: str | Path) -> tuple[KnownBackup, ...]:
     return tuple(sorted(found, key=lambda each: (each.at, each.id)))
 
 
+def holding(folder: Path, space: str) -> tuple[str, ...]:
+    """The paths of the copies that hold a space, as far as they can be reached: they keep what is forgotten there."""
+    return tuple(str(each.path) for each in known(folder) if each.there and space in each.spaces)
+
+
 def note(folder: Path, *made: KnownBackup) -> None:
     """Add backups to the list in a memory folder."""
     if not made:

@@ -7,7 +7,7 @@ mined again, and its facts are found to exist. No transaction is open while a mo
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -30,7 +30,7 @@ from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.records import Authority, Entry, Evidence, MiningReport, Proposal, RefusedProposal, Said
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import activities, feedback, progress, revisions
+from langmem_tiers.storage import activities, drawers, feedback, progress, revisions
 from langmem_tiers.storage.progress import Again, MinedPath, ProposalRow
 from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
@@ -165,6 +165,8 @@ class Miner:
         if not found:
             return
         with self.store.writing() as connection:
+            there = drawers.existing(connection, self.store.key, {each.drawer for each in found})
+            found = [each for each in found if each.drawer in there]
             left = tombstones.cleared(connection, self.store.key, [(each.drawer, each.quote) for each in found])
             for each in (each for each, words in zip(found, left, strict=True) if words.strip()):
                 revisions.put(connection, self.store.key, each, at=to_millis(now))
@@ -184,14 +186,19 @@ class Miner:
         self, window: Window, found: WindowFindings, ingested: IngestedEntries, note: Callable[[Connection, int], bool]
     ) -> MiningReport | None:
         """Mark a window as mined together with its graph proposals and activity, and notify listeners."""
-        report = _report_of(window, ingested, found)
-        at, body = to_millis(self.context.clock()), _body(report)
+        at = to_millis(self.context.clock())
         with self.store.writing() as connection:
             if not note(connection, at):
                 return None
+            there = drawers.existing(connection, self.store.key, {turn.drawer for turn in window.turns})
+            if len(there) < len(window.turns):
+                found, ingested = _of_remaining(found, there), replace(ingested, refused=())
+            report = _report_of(window, ingested, found)
+            body = _body(report)
             progress.propose(connection, self.store.key, found.for_graph, path=found.path, at=at)
             feedback.put_new(connection, self.store.key, found.feedback)
-            filing.file_window(connection, self.store.key, window, found, kind=ACTIVITY, at=at)
+            if len(there) == len(window.turns):
+                filing.file_window(connection, self.store.key, window, found, kind=ACTIVITY, at=at)
             activity = activities.append(connection, self.store.key, ACTIVITY, body, at=at, session=window.session)
         notify(self.context.listeners, activity)
         return report
@@ -258,6 +265,13 @@ def _report_of(window: Window, ingested: IngestedEntries, found: WindowFindings)
         input_tokens=found.input_tokens,
         output_tokens=found.output_tokens,
     )
+
+
+def _of_remaining(found: WindowFindings, there: Collection[int]) -> WindowFindings:
+    """What was found, without what rests on messages that were forgotten meanwhile, or may repeat them."""
+    for_graph = tuple(each for each in found.for_graph if each.drawer in there)
+    feedback = tuple(each for each in found.feedback if each.drawer in there)
+    return replace(found, for_graph=for_graph, feedback=feedback, refused=(), topics=(), subject="")
 
 
 def by_rule(

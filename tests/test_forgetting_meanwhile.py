@@ -1,0 +1,131 @@
+"""Forgetting while other things go on: a killed process, a running agent, a model that is reading, another process."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
+from tests.graphing import chat_graph, run
+
+CANARY = "kz77qx41"
+SAID = f"My parcel carries {CANARY}."
+
+KILLED = """
+import os, signal, sys
+from langmem_tiers import Memory
+from langmem_tiers.forgetting import forget, purge
+from langmem_tiers.testing import HashEmbedder
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+folder, stage = sys.argv[1:]
+memory = Memory.open(folder, embedder=HashEmbedder(), background=False)
+setattr(forget if stage == "finish" else purge, stage, die)
+memory.user("alice").forget(messages="a1", confirm=True)
+"""
+
+
+def _left(folder):
+    return [str(file) for file in folder.rglob("*") if file.is_file() and CANARY.encode() in file.read_bytes()]
+
+
+def _remember(alice):
+    said = [Turn(role="user", content=SAID, message_id="a1"), Turn(role="user", content="I sing.", message_id="a2")]
+    alice.track(said, session="s")
+
+
+@pytest.mark.parametrize("stage", ["finish", "_rows", "_chroma", "_file"])
+def test_a_killed_process_has_forgotten_and_the_bytes_go_at_the_next_open(tmp_path, stage):
+    folder = tmp_path / "memory"
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        _remember(memory.user("alice"))
+        memory.flush()
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), stage], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with Memory.open(folder, embedder=HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        assert [each.content for each in alice.drawers()] == ["I sing."]
+        memory.flush()
+        assert _left(folder) == []
+        assert "hold nothing of what was deleted" in str(alice.doctor())
+
+
+def test_an_agent_that_runs_meanwhile_goes_on_and_does_not_store_it_again(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+
+        def forgetting(messages):
+            _remember_and_forget(alice)
+            return "Noted."
+
+        model = ScriptedChatModel(responses=[forgetting, "Gladly."])
+        graph = chat_graph(memory, model, compiled={"checkpointer": InMemorySaver()})
+        alice.track([Turn(role="user", content=SAID, message_id="m1")], session="friday")
+        graph.invoke({"messages": [{"role": "user", "content": SAID, "id": "m1"}]}, run())
+        graph.invoke({"messages": [{"role": "user", "content": "Do you sing?", "id": "m2"}]}, run())
+        said = [each.content for each in alice.drawers(session="friday")]
+        assert said == ["Noted.", "Do you sing?", "Gladly."]
+
+
+def _remember_and_forget(alice):
+    assert alice.forget(messages="m1", confirm=True).counts["drawers"] == 1
+
+
+def test_what_a_model_read_meanwhile_is_not_kept(tmp_path):
+    def forgetting(messages):
+        memory.user("alice").forget(messages="a1", confirm=True)
+        fact = {"content": f"The user has a parcel {CANARY}.", "kind": "fact", "quote": SAID, "turn": 1, "corrects": ""}
+        found = {"topics": [CANARY], "subject": CANARY, "facts": [fact], "entities": [], "relations": []}
+        return json.dumps({**found, "feedback": []})
+
+    model = ScriptedChatModel(responses=[forgetting])
+    with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False, model=model) as memory:
+        alice = memory.user("alice")
+        _remember(alice)
+        alice.mine("s")
+        memory.flush()
+        assert CANARY not in str(alice.knowledge.search())
+        assert alice.forget(messages="a2", confirm=True).bytes == "gone"
+    assert _left(tmp_path) == []
+
+
+def test_with_chroma_open_in_another_process_the_bytes_go_later(tmp_path):
+    from filelock import FileLock
+
+    folder = tmp_path / "memory"
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        _remember(memory.user("alice"))
+        memory.flush()
+    lock = FileLock(next((folder / "spaces").iterdir()) / "chroma.lock")
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        with lock:
+            assert alice.forget(messages="a1", confirm=True).bytes == "pending"
+            assert CANARY not in str(alice.drawers())
+        memory.flush()
+        assert "hold nothing of what was deleted" in str(alice.doctor())
+
+
+def test_a_backup_that_still_holds_it_is_named(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        _remember(alice)
+        memory.backup(tmp_path / "copy.tar.gz")
+        assert alice.forget(messages="a1", confirm=True).backups == (str(tmp_path / "copy.tar.gz"),)
+
+
+def test_an_import_does_not_bring_it_back(tmp_path):
+    exported = tmp_path / "said.jsonl"
+    exported.write_text(json.dumps({"session": "s", "role": "user", "content": SAID, "at": "2026-03-01T18:00:00Z"}))
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        memory.import_file(exported, user="alice")
+        alice = memory.user("alice")
+        alice.forget(messages=alice.drawers()[0].number, confirm=True)
+        memory.import_file(exported, user="alice")
+        assert alice.drawers() == ()
