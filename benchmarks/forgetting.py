@@ -10,7 +10,7 @@ from time import perf_counter
 import canaries
 from reporting import Row, parser, report, say
 
-from langmem_tiers import Memory, Turn
+from langmem_tiers import Memory, MiningSettings, Settings, Turn
 from langmem_tiers.testing import HashEmbedder
 
 _AT_ONCE = 2_000
@@ -31,7 +31,9 @@ def main() -> int:
 
 def _measured(folder: Path, count: int, wanted: int) -> Row:
     row: Row = {"drawers": count, "canaries": wanted}
-    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+    # Mining would take most of the time, and is looked at in tests.
+    settings = Settings(mining=MiningSettings(enabled=False))
+    with Memory.open(folder, embedder=HashEmbedder(), background=False, settings=settings) as memory:
         _fill(memory, count)
         made = canaries.stories(wanted)
         for story in made:

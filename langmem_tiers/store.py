@@ -65,10 +65,6 @@ class SpaceStore:
         view.writing = view.database.writing
         return view
 
-    def has_chroma_folder(self) -> bool:
-        """Whether there is a Chroma folder, also one of another embedder or of an earlier run."""
-        return (self.folder / "chroma").exists()
-
     def close(self) -> None:
         """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file."""
         self.graph.close()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from langmem_tiers.errors import DatabaseLocked, DiskFull, ProjectionDamaged
-from langmem_tiers.storage import keyword, purging
+from langmem_tiers.storage import chroma, keyword, purging
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 
@@ -79,12 +79,12 @@ def _file(store: SpaceStore) -> bool:
 
 
 def _chroma(store: SpaceStore) -> bool:
-    """A fresh folder with the vectors of what remains, if any that Chroma may hold were deleted."""
-    if store.chroma is None or not store.chroma.exists():
-        return not store.has_chroma_folder()
-    if not store.chroma.behind_forgotten():
+    """Away with its folder, if that may hold vectors of deleted messages: to build it anew takes longer than this may.
+
+    Until the background has built it, searches go through the embedding cache.
+    """
+    if not chroma.has_files(store.folder):
         return True
-    if not store.chroma.own():
-        return False
-    store.chroma.rebuild()
-    return True
+    if store.chroma is None:
+        return chroma.discard_files(store.folder)
+    return not store.chroma.behind_forgotten() or store.chroma.discard()

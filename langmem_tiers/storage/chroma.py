@@ -157,6 +157,25 @@ class ChromaIndex:
         if old is not None:
             _closed(old)
 
+    def discard(self) -> bool:
+        """Delete its files, which still hold vectors of forgotten messages; False while another process has them open.
+
+        The next step of the background builds them anew. Until then, searches go through the embedding cache.
+        """
+        with self._taking:
+            if not self._lock.is_locked:
+                try:
+                    self._lock.acquire(timeout=0)
+                except Timeout:
+                    return False
+            self._mark()
+            try:
+                self._let_go(release=False)
+                _remove_all(self.folder / "chroma")
+            finally:
+                self._lock.release()
+        return True
+
     def distrust(self) -> None:
         """Close the projection and mark it for a rebuild."""
         say(log, logging.WARNING, "chroma_distrusted", folder=self.folder)
@@ -197,12 +216,12 @@ class ChromaIndex:
             if count is not None:
                 facts.put(connection, self._space, _COUNT, str(count))
 
-    def _let_go(self) -> None:
+    def _let_go(self, *, release: bool = True) -> None:
         opened, self._open = self._open, None
         if opened is not None:
             _closed(opened)
         self._marked = False
-        if self._lock.is_locked:
+        if release and self._lock.is_locked:
             self._lock.release()
 
     def _held(self) -> ChromaFolder:
@@ -290,6 +309,32 @@ class ChromaIndex:
             with self._database.writing() as connection:
                 facts.drop(connection, self._space, _FILES)
             self._marked = True
+
+
+def has_files(space: Path) -> bool:
+    """Whether there is anything in the Chroma folder of a space, whoever made it."""
+    folder = space / "chroma"
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def discard_files(space: Path) -> bool:
+    """Delete what is in the Chroma folder of a space; False while another process has it open."""
+    lock = FileLock(space / CHROMA_LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    try:
+        _remove_all(space / "chroma")
+    finally:
+        lock.release()
+    return True
+
+
+def _remove_all(folder: Path) -> None:
+    with translated(folder):
+        for each in list(folder.iterdir()) if folder.is_dir() else ():
+            shutil.rmtree(each)
 
 
 def _make_way(folder: Path) -> None:
