@@ -96,3 +96,56 @@ def test_the_receipt_names_what_it_cannot_reach(space):
     receipt = space.forget(session="monday", confirm=True)
     assert "delete_thread" in receipt.elsewhere[0]
     assert "monday" in receipt.elsewhere[0]
+
+
+def test_what_also_rests_on_another_message_stays_and_loses_the_forgotten_one(space):
+    first, second = (each for each in space.drawers() if "cello" in each.content)
+    saved = space.knowledge.save("The user plays the cello.", evidence=[first.number, second.number]).entry
+    preview = space.forget(messages=second.number)
+    assert saved.id in [each.ref for each in preview.stays]
+    space.forget(messages=second.number, confirm=preview.token)
+    assert [each.drawer for each in space.knowledge.get(saved.id).evidence] == [first.number]
+
+
+def test_forgetting_a_person_takes_what_names_them_and_leaves_the_rest(space):
+    preview = space.forget(person="Quenbyra")
+    assert "Quenbyra" in [each.text for each in preview.entities]
+    space.forget(person="Quenbyra", confirm=preview.token)
+    assert not [each for each in space.drawers() if "Quenbyra" in each.content]
+    assert space.graph.entity("Quenbyra") is None
+    assert len(space.drawers()) == 3
+
+
+def test_the_user_is_no_person_to_forget_by_the_way(space):
+    with pytest.raises(InvalidInput, match="delete_user"):
+        space.forget(person="me")
+
+
+def test_selectors_narrow_each_other_down(space):
+    found = space.forget(session="monday", query="cello").drawers
+    assert [each.ref for each in found] == ["§W-001/R-01/D-003"]
+    assert not space.forget(session="tuesday", speaker="assistant")
+
+
+def test_a_note_keeps_what_the_forgotten_message_did_not_say(space):
+    space.documents.write("MEMORY.md", "My sister is tall.\n\nHer badge is kz77qx41.\n")
+    preview = space.forget(messages="a1")
+    assert preview.documents[0].partly
+    space.forget(messages="a1", confirm=preview.token)
+    assert space.documents.read("MEMORY.md").content.strip() == "My sister is tall."
+
+
+def test_tombstones_of_an_older_version_get_the_key_of_the_space(space):
+    from langmem_tiers.content import content_hash
+    from langmem_tiers.storage import tombstones
+    from langmem_tiers.storage.schema import tombstones as rows
+
+    plain = content_hash("the user likes tea")
+    with space.context.open() as store, store.writing() as connection:
+        connection.execute(rows.delete())
+        connection.exec_driver_sql("DELETE FROM facts WHERE name = 'tombstone_key'")
+        connection.execute(rows.insert().values(space=store.key, kind="entry", key=plain, at=1))
+        tombstones.key_all(connection, store.key)
+        stored = connection.execute(rows.select()).one().key
+        assert stored != plain
+        assert tombstones.among(connection, store.key, "entry", {plain}) == {plain}

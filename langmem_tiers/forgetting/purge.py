@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from langmem_tiers.errors import DatabaseLocked, DiskFull, ProjectionDamaged
+from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import chroma, keyword, purging
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
@@ -43,7 +43,6 @@ def purge(store: SpaceStore, stop: Callable[[], bool] = lambda: False) -> bool:
             if stop():
                 return False
             finished = _part(store, part, erase, upto) and finished
-        store.database.empty_log()
         return finished
 
 
@@ -54,7 +53,7 @@ def _part(store: SpaceStore, part: purging.Part, erase: Callable[[SpaceStore], b
     try:
         if not erase(store):
             return False
-    except (DatabaseLocked, DiskFull, ProjectionDamaged) as error:
+    except StorageError as error:
         say(log, logging.WARNING, "purge_waits", space=store.name, part=part, error=error, reason=error)
         return False
     with store.writing() as connection:

@@ -78,8 +78,9 @@ def repeating(
 def _episodes(
     connection: Connection, space: str, known: Repetition, gone: Collection[int], settings: Settings
 ) -> Iterator[tuple[Episode, Episode | None]]:
+    touched = forgetting.sessions_of(connection, space, gone)
     for episode in episodes.every(connection, space):
-        covered = _covered(connection, space, episode)
+        covered = _covered(connection, space, episode) if episode.session in touched else set()
         if covered and covered <= set(gone):
             yield episode, None
             continue

@@ -93,6 +93,13 @@ def turns_of(connection: Connection, space: str, numbers: Collection[int]) -> li
     ]
 
 
+def sessions_of(connection: Connection, space: str, numbers: Collection[int]) -> set[str]:
+    """The sessions that these drawers are of."""
+    tables = drawers.join(rooms, numbered(rooms, drawers.c.room))
+    wanted = select(rooms.c.session).select_from(tables).where(*here(drawers, space), listed(drawers.c.number))
+    return {row.session for row in among(connection, wanted.distinct(), numbers)}
+
+
 def all_wordings(connection: Connection, space: str, numbers: Collection[int]) -> set[int]:
     """These drawers, and those with other wordings of the same messages."""
     named = {(each.session, each.message_id) for each in turns_of(connection, space, numbers)}
