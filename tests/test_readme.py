@@ -3,6 +3,7 @@
 import ast
 import builtins
 import importlib
+import inspect
 import io
 import json
 import re
@@ -175,6 +176,23 @@ def _anchors(page):
     headings = re.findall(r"^#+ (.+)$", _prose(page), re.M)
     words = [re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).lower() for heading in headings]
     return {re.sub(r"[^\w\- ]", "", each).strip().replace(" ", "-") for each in words}
+
+
+def test_every_page_has_its_place_on_the_site():
+    placed = re.findall(r'"([\w/-]+\.md)"', (ROOT / "zensical.toml").read_text())
+    assert sorted(placed) == sorted(set(placed))
+    written = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]}
+    assert written - set(placed) == set()
+
+
+@pytest.mark.parametrize("package", ["", ".graphs", ".integrations", ".testing"])
+def test_everything_public_is_in_the_reference(package):
+    module = importlib.import_module(f"langmem_tiers{package}")
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    listed = {name.rpartition(".")[2] for name in re.findall(r"^::: (\S+)", pages, re.M)}
+    public = {name: getattr(module, name) for name in getattr(module, "__all__", dir(module)) if name[0] != "_"}
+    made = {name for name, value in public.items() if inspect.isclass(value) or inspect.isfunction(value)}
+    assert {name for name in made if public[name].__module__.startswith(module.__name__)} - listed == set()
 
 
 def test_nothing_on_the_site_is_fetched_from_elsewhere():
