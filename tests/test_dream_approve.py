@@ -144,3 +144,13 @@ def test_nothing_is_approved_while_another_dream_is_under_way(alice, two):
     with pytest.raises(DreamConflict, match="under way"):
         alice.approve_dream(preview.id)
     assert dump(alice) == before
+
+
+def test_forgetting_a_message_also_takes_its_words_out_of_a_preview(alice):
+    preview = alice.dream(dry_run=True)
+    assert "four spaces" in preview.diff
+    which = max(each.number for each in alice.drawers())
+    alice.forget(messages=[which], confirm=alice.forget(messages=[which]).token)
+    assert "four spaces" not in alice.dreams()[0].model_dump_json()
+    with pytest.raises(DreamConflict, match="deleted for good"):
+        alice.approve_dream(preview.id)
