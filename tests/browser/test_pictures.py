@@ -32,6 +32,8 @@ def mara(memory):
     mara.graph.add_relation("Tobias", "lives in", "Ghent", valid_from="2022-08", object_type="place")
     mara.graph.add_relation("Lena", "gave", "anemometer", valid_from="2026-04", object_type="thing")
     mara.flush()
+    mara.recall("Who is Tobias?", keep_receipt=False)  # the first one reads word lists, and takes longer
+    mara.recall("Which sensor is in my weather station now?", session="today", message_id="first", window=())
     return mara
 
 
@@ -40,6 +42,7 @@ PAGES = {
     "palace": "palace/rooms/3",
     "memories": "memories",
     "graph": "graph",
+    "turn": "activity/turns/1",
 }
 
 
