@@ -38,12 +38,23 @@ def many(memory, tmp_path_factory):
 
 
 @pytest.fixture
-def page(alice, visit):
+def panel(alice):
     with served(alice) as link:
-        page = visit(link())
-        page.goto(page.url + "graph")
-        page.locator("[data-graph]").wait_for()
-        yield page
+        yield link
+
+
+@pytest.fixture
+def page(panel, visit):
+    page = visit(panel())
+    page.goto(page.url + "graph")
+    page.locator("[data-graph]").wait_for()
+    return page
+
+
+@pytest.fixture
+def panel_of_many(many):
+    with served(many) as link:
+        yield link
 
 
 def test_the_picture_is_drawn_without_breaking_the_policy(page):
@@ -79,44 +90,40 @@ def test_somebody_is_found_in_the_picture_by_the_keyboard_and_opened(page):
     page.locator(".small-graph canvas").first.wait_for()
 
 
-def test_what_is_around_somebody_is_added_to_picture_and_list(alice, visit):
-    with served(alice) as link:
-        page = visit(link())
-        page.goto(page.url + "graph?show=1")
-        page.locator("[data-graph-entities] button").first.click()
-        before = page.locator("[data-graph-entities] li").count()
-        page.get_by_role("button", name="Show what is around").click()
-        page.locator("[data-graph-entities] li").nth(before).wait_for()
+def test_what_is_around_somebody_is_added_to_picture_and_list(panel, visit):
+    page = visit(panel())
+    page.goto(page.url + "graph?show=1")
+    page.locator("[data-graph-entities] button").first.click()
+    before = page.locator("[data-graph-entities] li").count()
+    page.get_by_role("button", name="Show what is around").click()
+    page.locator("[data-graph-entities] li").nth(before).wait_for()
 
 
-def test_a_relation_is_corrected_on_a_phone(alice, visit):
-    with served(alice) as link:
-        page = visit(link(), width=PHONE)
-        page.goto(page.url + "graph")
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        page.get_by_role("link", name="Why, and change: Ben knows Anna").click()
-        page.get_by_text("It holds no longer").click()
-        page.get_by_label("Since when").fill("2025")
-        page.get_by_role("button", name="It ended then").click()
-        page.get_by_text("2022 – 2025").first.wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+def test_a_relation_is_corrected_on_a_phone(panel, visit):
+    page = visit(panel(), width=PHONE)
+    page.goto(page.url + "graph")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    page.get_by_role("link", name="Why, and change: Ben knows Anna").click()
+    page.get_by_text("It holds no longer").click()
+    page.get_by_label("Since when").fill("2025")
+    page.get_by_role("button", name="It ended then").click()
+    page.get_by_text("2022 – 2025").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_without_scripts_the_lists_and_the_form_do_the_same(alice, visit):
-    with served(alice) as link:
-        page = visit(link(), javascript=False)
-        page.goto(page.url + "graph")
-        assert page.locator("[data-graph]").is_hidden()
-        page.get_by_role("textbox", name="As of").fill("2022")
-        page.get_by_role("button", name="Show", exact=True).click()
-        assert "Lisbon" in page.locator("[data-graph-relations]").inner_text()
+def test_without_scripts_the_lists_and_the_form_do_the_same(panel, visit):
+    page = visit(panel(), javascript=False)
+    page.goto(page.url + "graph")
+    assert page.locator("[data-graph]").is_hidden()
+    page.get_by_role("textbox", name="As of").fill("2022")
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.locator("[data-graph-relations]").get_by_text("Lisbon").wait_for()
 
 
-def test_a_crowd_of_five_thousand_does_not_hold_up_the_page(many, visit):
-    with served(many) as link:
-        page = visit(link())
-        began = monotonic()
-        page.goto(page.url + "graph")
-        page.get_by_text("The 60 best connected of 5,000 entities.").wait_for()
-        page.locator(".graph-stage canvas").first.wait_for()
-        assert monotonic() - began < 10
+def test_a_crowd_of_five_thousand_does_not_hold_up_the_page(panel_of_many, visit):
+    page = visit(panel_of_many())
+    began = monotonic()
+    page.goto(page.url + "graph")
+    page.get_by_text("The 60 best connected of 5,000 entities.").wait_for()
+    page.locator(".graph-stage canvas").first.wait_for()
+    assert monotonic() - began < 10
