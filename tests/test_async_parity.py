@@ -23,6 +23,7 @@ TWINS = [
     "undo_dream",
     "redo_dream",
     "forget",
+    "export",
 ]
 
 
@@ -55,7 +56,7 @@ def test_a_twin_has_the_same_signature(name):
 
 
 def test_every_twin_is_looked_at():
-    twins = {name for name, method in vars(Space).items() if inspect.iscoroutinefunction(method)}
+    twins = {name for name, _ in inspect.getmembers(Space, inspect.iscoroutinefunction)}
     assert twins == {f"a{name}" for name in TWINS}
 
 
