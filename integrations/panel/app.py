@@ -37,6 +37,8 @@ from langmem_tiers.integrations.panel.values import Values
 from langmem_tiers.integrations.panel.visits import Visits
 from langmem_tiers.space import Space
 
+FRESH_TOKEN = "x-form-token"
+UNTOUCHED = {"hx-reswap": "none"}  # htmx leaves the page as it is
 STATIC = Path(__file__).parent / "static"
 _A_YEAR = 365 * 24 * 3600
 # The HTTP status of an error; the first that fits.
@@ -106,22 +108,40 @@ class _Entrance:
 
     def refused(self, refusal: Refusal) -> ASGIApp:
         """The answer to a request that the guard refuses: a page for those who have only lost their cookie."""
-        if refusal.status == NO_VISIT.status:
-            return _answering(lambda request: self._page(refusal, request))
-        return PlainTextResponse(refusal.text, refusal.status)
+        if refusal.status != NO_VISIT.status:
+            return PlainTextResponse(refusal.text, refusal.status)
 
-    def _page(self, refusal: Refusal, request: Request) -> Response:
+        async def application(scope: Any, receive: Any, send: Any) -> None:
+            request = Request(scope, receive)
+            answer = self._page(refusal, request, kept=await _kept(request))
+            await answer(scope, receive, send)
+
+        return application
+
+    def _page(self, refusal: Refusal, request: Request, kept: Kept = ()) -> Response:
+        """What was sent stays in the page; pages that are open stay as they are, and `panel.js` says why."""
         if request.headers.get("hx-request"):
-            return Response(status_code=refusal.status, headers={"hx-refresh": "true"})
-        shown = self._panel.templates.get_template("refused.html").render(said=refusal.text)
+            return Response(status_code=refusal.status, headers=UNTOUCHED)
+        template = self._panel.templates.get_template("refused.html")
+        shown = template.render(said=refusal.text, kept=kept, path=_own_path(request.url.path), token_field="")
         return HTMLResponse(shown, refusal.status)
 
 
-def _answering(answer: Callable[[Request], Response]) -> ASGIApp:
-    async def application(scope: Any, receive: Any, send: Any) -> None:
-        await answer(Request(scope, receive))(scope, receive, send)
+Kept = tuple[tuple[str, str], ...]
 
-    return application
+
+async def _kept(request: Request) -> Kept:
+    """What a form sent that nobody may send any more, to be sent again; nothing if it cannot be read."""
+    if request.method != "POST":
+        return ()
+    try:
+        return _own_fields(Values.parsed(await _body(request)))
+    except (InvalidInput, HTTPException):
+        return ()
+
+
+def _own_fields(form: Values) -> Kept:
+    return tuple((name, value) for name, value in form.pairs() if name != FORM_TOKEN)
 
 
 def _route(panel: Panel, page: Page | None, action: Action) -> Route:
@@ -133,7 +153,8 @@ def _route(panel: Panel, page: Page | None, action: Action) -> Route:
             view = replace(view, query=Values.parsed(request.scope["query_string"]))
             if action.method == "POST":
                 view = replace(view, form=Values.parsed(await _body(request)))
-                _require_own_form(view)
+                if not _is_own_form(view):
+                    return _again(view)
             if inspect.iscoroutinefunction(action.handler):
                 return cast("Response", await action.handler(view))
             return await run_in_threadpool(_handled, cast("Callable[[View], Response]", action.handler), view)
@@ -164,15 +185,21 @@ async def _body(request: Request) -> bytes:
     return bytes(held)
 
 
-def _require_own_form(view: View) -> None:
-    """Check the token of the form.
-
-    Raises:
-        HTTPException: it is missing or wrong.
-    """
+def _is_own_form(view: View) -> bool:
+    """Whether a form has the token of this browser, so that it was made by a page of this panel."""
     token = view.form.text(FORM_TOKEN) or view.request.headers.get("x-form-token", "")
-    if not view.visit.made_form(token):
-        raise HTTPException(HTTPStatus.FORBIDDEN, "The form is not of this panel, or is from before it was restarted.")
+    return view.visit.made_form(token)
+
+
+def _again(view: View) -> Response:
+    """What was sent by a page from before a restart, to be sent again by a person; nothing is done by itself.
+
+    Only the panel's own pages can read the answer, so it may have the token that is right now; `panel.js` takes it.
+    """
+    if view.wants_piece:
+        return Response(status_code=HTTPStatus.FORBIDDEN, headers={**UNTOUCHED, FRESH_TOKEN: view.visit.form_token})
+    path = _own_path(view.request.url.path)
+    return view.show("again.html", status=HTTPStatus.FORBIDDEN, kept=_own_fields(view.form), path=path)
 
 
 def _status_of(error: BaseException) -> HTTPStatus:
@@ -186,7 +213,7 @@ def error_answer(view: View, said: str, way_out: str, *, status: int) -> Respons
         return view.show("error.html", status=status, said=said, way_out=way_out)
     view.visit.tell(f"{said} {way_out}".strip(), kind="problem")
     answer = view.piece("nothing.html", status=status)
-    answer.headers["hx-reswap"] = "none"
+    answer.headers.update(UNTOUCHED)
     return answer
 
 

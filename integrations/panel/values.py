@@ -55,6 +55,10 @@ class Values:
         """All texts of this name, such as those of the boxes that are ticked."""
         return tuple(self._values.get(name, ()))
 
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Each name with each of its texts, as they were sent."""
+        return tuple((name, value) for name, values in self._values.items() for value in values)
+
     def flag(self, name: str) -> bool:
         """Whether a box is ticked, or a button was pressed."""
         return bool(self.text(name))

@@ -14,7 +14,7 @@ from langmem_tiers import Memory
 from langmem_tiers.integrations.panel import panel_app
 from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.visits import Visits
-from langmem_tiers.integrations.serving import bound
+from langmem_tiers.integrations.serving import LOOPBACK, bound
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -29,7 +29,9 @@ def chromium():
     if not CHROMIUM.exists():
         pytest.skip("there is no Chromium on this machine")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        browser = running.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", f"--host-resolver-rules=MAP *.test {LOOPBACK}"]
+        )
         yield browser
         browser.close()
 
@@ -44,11 +46,11 @@ def memory(tmp_path_factory):
 
 
 @contextmanager
-def served(space):
-    """Serve the panel of a space on a free port; what comes back makes links into it."""
+def served(space, *, port=0):
+    """Serve the panel of a space on a free port, or on this one; what comes back makes links into it."""
     import uvicorn
 
-    with bound(0) as listener:
+    with bound(port) as listener:
         addresses = Addresses.of_server("127.0.0.1", listener.getsockname()[1])
         visits = Visits()
         config = uvicorn.Config(panel_app(space, addresses=addresses, visits=visits), log_config=None, lifespan="off")

@@ -1,6 +1,6 @@
 // What stored text must not have become: elements and attributes that run, load, send or obey. Returns what it found.
 (root) => {
-  const ACTIVE = "iframe frame frameset object embed applet base style marquee video audio source math portal template noscript plaintext xmp listing noembed bgsound font blink mglyph animate set foreignobject use image map area form[action^='//']";
+  const ACTIVE = "iframe frame frameset object embed applet base style marquee video audio source math portal template plaintext xmp listing noembed bgsound font blink mglyph animate set foreignobject use image map area form[action^='//']";
   const ADDRESSES = ["href", "src", "action", "formaction", "xlink:href", "data", "poster", "background", "ping", "srcset", "manifest"];
   const OBEYED = /^(data-)?(hx|sse|ws)-/;
   const found = [];

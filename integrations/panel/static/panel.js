@@ -80,12 +80,30 @@
     }
   });
 
-  // A server that is gone says nothing, so it is said here.
-  document.addEventListener("htmx:sendError", () => {
+  function tell(words) {
     const notices = document.getElementById("notices");
     const told = document.createElement("p");
     told.className = "notice problem";
-    told.textContent = "The panel does not answer. Is it still running in the terminal?";
+    told.textContent = words;
     notices.replaceChildren(told);
+    notices.scrollIntoView({ block: "nearest" });
+  }
+
+  // A server that is gone says nothing, so it is said here.
+  document.addEventListener("htmx:sendError", () => {
+    tell("The panel does not answer. Is it still running in the terminal? What you typed is still here.");
+  });
+
+  // After a restart a page that is open stays as it is, so that nothing typed is lost.
+  document.addEventListener("htmx:responseError", (event) => {
+    const answer = event.detail.xhr;
+    if (answer.status === 401) {
+      tell("The panel was restarted, or does not know this browser any more. What you typed is still here: open the new link from the terminal in another tab, then do it again.");
+    } else if (answer.status === 403 && answer.getResponseHeader("x-form-token")) {
+      const token = answer.getResponseHeader("x-form-token");
+      document.body.setAttribute("hx-headers", JSON.stringify({ "X-Form-Token": token }));
+      for (const field of document.querySelectorAll("input[name=form_token]")) field.value = token;
+      tell("This page was from before the panel was restarted. Nothing was changed yet; do it again, it works now.");
+    }
   });
 })();
