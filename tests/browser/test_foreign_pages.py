@@ -63,8 +63,8 @@ def test_a_page_of_another_origin_reads_and_changes_nothing(mara, chromium, host
         assert got == []
         assert _state(mara) == before
         posts = [status for method, url, status in answers if method == "POST" and url.startswith(panel)]
-        assert len(posts) >= 8
-        assert {status for status in posts if status != 403} == set()
+        assert len(posts) >= 3  # the forms; of what scripts sent, the browser does not even tell the answer
+        assert set(posts) == {403}
         page.goto(f"{panel}/identity")
         assert page.get_by_label("The text").input_value() == SECRET
         context.close()

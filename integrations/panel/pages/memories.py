@@ -96,16 +96,20 @@ def edit(view: View) -> Response:
 
 def save(view: View) -> Response:
     """Store what was typed, unless somebody changed the entry meanwhile: then both are shown, and nothing is lost."""
-    typed, name = _typed(view), view.part("id")
+    typed = _typed(view)
     try:
         changed = view.space.knowledge.update(
-            name,
+            _existing(view).id,
             content=typed["content"],
             category=typed["category"] or "general",
             tags=typed["tags"].split(","),
             version=view.form.number("version"),
             origin="user",
         )
+    except UnknownEntry as error:
+        if view.wants_piece:  # the form stays where it is
+            raise
+        return view.show("entry_new.html", status=404, typed=typed, problem=error)
     except EntryChanged as error:
         return _again(view, typed, error, conflict=_existing(view), status=409)
     except InvalidInput as error:
