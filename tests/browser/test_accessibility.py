@@ -1,12 +1,13 @@
 """Every page passes the checks of axe in light, in dark and on a phone, and what matters is done without a mouse."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.integrations.panel.pages import PAGES
-from langmem_tiers.testing import HashEmbedder
+from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.browser.conftest import DESKTOP, PHONE, served
 from tests.tidying import by_hand, fill, tidying
 
@@ -24,7 +25,12 @@ COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 def alice(tmp_path_factory):
     """A user about whom every page has something to show."""
     folder = tmp_path_factory.mktemp("panel") / "memory"
-    with Memory.open(folder, embedder=HashEmbedder(), background=False, settings=by_hand(), model=tidying()) as memory:
+    doubles = {
+        "embedder": HashEmbedder(),
+        "model": tidying(),
+        "clock": FrozenClock(datetime(2026, 3, 2, 9, tzinfo=UTC)),
+    }
+    with Memory.open(folder, background=False, settings=by_hand(), **doubles) as memory:
         alice = memory.user("alice")
         _live(alice)
         yield alice
@@ -42,7 +48,7 @@ def _live(alice):
     alice.archive.write("monday", summary="About work, tea and Anna.")
     alice.working.save("session/monday/inbox", '{"unread": 3}', ttl_minutes=60, tags=["unread"])
     alice.recall("Where does my sister Anna live?", session="monday")
-    alice.dream(preview=True)
+    alice.dream(dry_run=True)
     alice.flush()
 
 
