@@ -2,7 +2,7 @@
 
 For each page: how long the server took to answer, how long after that the browser painted something first, and how
 long until everything was there. Then what follows is scrolled into view, some pages of messages one after the other,
-and a message is searched. Both are on this machine, so nothing but the work of server and browser is in the times.
+and a message is searched, by its words: the memory is filled without vectors. Server and browser are on this machine.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from time import perf_counter
 from typing import Any
 
 import uvicorn
-from embedders import CHOICES, prepared
-from recall_latency import SPACE, fill
+from recall_latency import SPACE
 from reporting import Row, parser, report, say
-from texts import turn
+from texts import sessions, turn
 
 from langmem_tiers import Memory, Settings, Space
 from langmem_tiers.bench.asking import verbatim
@@ -46,14 +45,13 @@ def main() -> None:
     arguments.add_argument("--repeats", type=int, default=10, help="how often each page is opened")
     arguments.add_argument("--scrolls", type=int, default=10, help="pages of messages to scroll through")
     arguments.add_argument("--long-room", type=int, default=5_000, help="messages of one more, long conversation")
-    arguments.add_argument("--embedder", choices=CHOICES, default="projection", help="see embedders.py")
     chosen = arguments.parse_args()
     with TemporaryDirectory() as folder:
-        embedder = prepared(chosen.embedder)
-        with Memory.open(folder, embedder=embedder, background=False, settings=verbatim(Settings())) as memory:
-            say(f"filling up to {chosen.drawers:,} drawers")
-            fill(memory, 0, chosen.drawers, chosen.seed)
+        say(f"filling up to {chosen.drawers:,} drawers")
+        with Memory.open(folder, embedder=None, background=False, settings=verbatim(Settings())) as memory:
             space = memory.space(SPACE)
+            for session, turns in sessions(0, chosen.drawers, seed=chosen.seed):
+                space.track(turns, session=session).raise_rejected()
             long = long_room(space, chosen.long_room)
             with served(space) as link, browser() as page:
                 page.goto(link)
@@ -64,7 +62,9 @@ def main() -> None:
 def long_room(space: Space, messages: int) -> int:
     """One conversation with so many messages; its number."""
     space.track([turn(number) for number in range(messages)], session=LONG)
-    return next(room.number for room in space.browse.rooms(limit=100_000) if room.session == LONG)
+    room = space.browse.room_of(space.drawers(session=LONG)[0].number)
+    assert room is not None
+    return room.number
 
 
 @contextmanager

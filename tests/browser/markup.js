@@ -20,7 +20,9 @@
     if (name === "img" && !/^\/static\//.test(element.getAttribute("src"))) found.push(text(element));
     if (name === "meta" && element.httpEquiv) found.push(text(element));
     for (const { name: attribute, value } of element.attributes) {
-      const runs = attribute.startsWith("on") || attribute === "style" || attribute === "srcdoc" || attribute === "popover";
+      // The library that draws the graph sets styles of its own.
+      const styled = attribute === "style" && !element.closest(".graph-stage");
+      const runs = attribute.startsWith("on") || styled || attribute === "srcdoc" || attribute === "popover";
       const leads = ADDRESSES.includes(attribute) && !own(value);
       const obeyed = OBEYED.test(attribute) && /hit\(|hit-|elsewhere|hx-on|js:|7\*7/.test(attribute + value);
       const odd = !/^[a-z][a-z-]*$/.test(attribute) || /elsewhere|hit/.test(attribute);

@@ -177,8 +177,8 @@ def test_nothing_runs_in_pieces_nor_in_the_picture(alice, page):
     wings = [wing.number for wing in alice.browse.wings()]
     pieces = [
         *(f"/palace/wings/{number}" for number in wings),
-        *(f"/palace/drawers/{each.number}" for each in alice.drawers(session="all")),
-        *(f"/memories/{each.id}" for each in _all_entries(alice)),
+        *(f"/palace/drawers/{each.number}" for each in alice.drawers(session="all")[::3]),
+        *(f"/memories/{each.id}" for each in _all_entries(alice)[1::3]),
     ]
     page.goto(page.own + "/graph?show=500")
     page.locator(".graph-stage canvas").first.wait_for()

@@ -2,16 +2,20 @@
 
 import os
 import runpy
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from langmem_tiers import Turn
+from langmem_tiers import Memory, Turn
+from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.browser.conftest import served
+from tests.tidying import by_hand, fill, tidying
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "images"
 SIZE = {"width": 1200, "height": 760}
+NARROW = {"width": 390, "height": 780}
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +41,42 @@ def mara(memory):
     return mara
 
 
+@pytest.fixture(scope="module")
+def dreaming(tmp_path_factory):
+    """A memory with something to tidy up, and a model that does."""
+    folder = tmp_path_factory.mktemp("dreaming") / "memory"
+    doubles = {
+        "embedder": HashEmbedder(),
+        "model": tidying(),
+        "clock": FrozenClock(datetime(2026, 3, 2, 9, tzinfo=UTC)),
+    }
+    with Memory.open(folder, background=False, settings=by_hand(), **doubles) as memory:
+        space = memory.user("mara")
+        fill(space)
+        space.dream(dry_run=True)
+        yield space
+
+
+SEARCH = "search?q=Which+sensor+is+in+my+weather+station+now%3F"
 PAGES = {
-    "search": "search?q=Which+sensor+is+in+my+weather+station+now%3F",
-    "palace": "palace/rooms/3",
-    "memories": "memories",
-    "graph": "graph",
-    "turn": "activity/turns/1",
+    "search": (SEARCH, SIZE, "light"),
+    "palace": ("palace/rooms/3", SIZE, "light"),
+    "memories": ("memories", SIZE, "light"),
+    "graph": ("graph", SIZE, "light"),
+    "turn": ("activity/turns/1", SIZE, "light"),
+    "dream": ("dreams", SIZE, "dark"),
+    "phone": ("palace/rooms/3", NARROW, "light"),
 }
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_docs_have_a_picture_of_it(mara, visit, name):
-    with served(mara) as link:
-        page = visit(link(), width=SIZE)
-        page.goto(page.url + PAGES[name], wait_until="networkidle")
+def test_the_docs_have_a_picture_of_it(mara, dreaming, visit, name):
+    path, size, scheme = PAGES[name]
+    with served(dreaming if name == "dream" else mara) as link:
+        page = visit(link(), width=size, scheme=scheme)
+        page.goto(page.url + path, wait_until="networkidle")
+        if name == "dream":
+            page.locator("main ul a, main ol a").first.click()
         if name == "graph":
             page.locator(".graph-stage canvas").first.wait_for()
             page.wait_for_timeout(1500)  # for the eye only: the picture comes to rest
