@@ -11,6 +11,7 @@
 #   make clean    remove everything that these commands made
 #
 #   make test-browser   the panel in a real browser: Debian's chromium, driven by Playwright
+#   make screenshots   the pictures of the panel in docs/images, taken anew
 #   make test-isolation   50,000 operations of users, agents and teams: nobody reads or writes what is foreign
 #   make test-server   what `langgraph dev` serves, in an environment of its own
 #   make test-lowest   nodes, agents, chains and tools with the lowest versions that pyproject.toml allows
@@ -28,7 +29,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-browser test-isolation golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
+.PHONY: demo test test-browser screenshots test-isolation golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -73,6 +74,9 @@ smoke: wheel
 
 test-browser: $(VENV)/.development
 	$(BIN)/python -m pytest -q tests/browser $(ARGS)
+
+screenshots: $(VENV)/.development
+	PICTURES=write $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
 test-isolation: $(VENV)/.development
 	ISOLATION_OPERATIONS=50000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/test_isolation.py

@@ -1,4 +1,4 @@
-"""The pictures of the panel in the docs are what it shows; `PICTURES=write make test-browser` takes them anew."""
+"""The pictures of the panel in the docs are what it shows; `make screenshots` takes them anew."""
 
 import os
 import runpy
