@@ -56,6 +56,8 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
     with runtime.keep_closed(name):
         if seen.settings:  # first, because the file may be written in a way that cannot be changed
             unset_value(runtime.path, ("spaces", name))
+            runtime.layered = runtime.layered.without_space(name)
+            runtime.settings = runtime.layered.whole
         delete_space(runtime.path, name)
     at = runtime.clock()
     shown = traces.clear_others(runtime.path, name, None, runtime.settings.storage, to_millis(at))

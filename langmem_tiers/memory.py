@@ -353,6 +353,7 @@ class Memory(Runtime):
         from langmem_tiers.transfer import restoring
 
         source, target = arguments.path(backup, "backup").absolute(), arguments.path(path, "path").absolute()
+        arguments.function(clock, "clock")
         with restoring.prepared(source, target, force=arguments.flag(force, "force")) as ready:
             again = restoring.ForgottenAgain()
             if restoring.is_memory(target):

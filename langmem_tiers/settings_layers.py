@@ -7,7 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -70,6 +70,10 @@ class LayeredSettings:
             self._made[scopes] = reduce(overlaid, (_within(self.whole, scope) for scope in scopes), self.whole)
         return self._made[scopes]
 
+    def without_space(self, name: str) -> LayeredSettings:
+        """The same, without what the settings file sets for a space."""
+        return LayeredSettings([_without_space(layer, name) for layer in self.layers[1:]])
+
     def origin(self, key: Key, space: str | None = None, agent: str | None = None) -> Origin:
         """Where the value in force comes from."""
         for scope in (*reversed(_scopes(space, agent)), ()):
@@ -83,6 +87,13 @@ class LayeredSettings:
         """A setting as an error names it, with its source."""
         found = self.origin(key, space, agent)
         return f"{'.'.join((*found.scope, *key))} ({found.layer.place or found.layer.source})"
+
+
+def _without_space(layer: SettingsLayer, name: str) -> SettingsLayer:
+    if layer.source != "file" or name not in layer.settings.spaces:
+        return layer
+    spaces = {space: each for space, each in layer.settings.spaces.items() if space != name}
+    return replace(layer, settings=layer.settings.model_copy(update={"spaces": spaces}))
 
 
 def load(folder: Path, code: Settings | None = None, *, text: str | None = None) -> LayeredSettings:

@@ -106,3 +106,9 @@ def test_whoever_works_with_a_space_is_waited_for(memory):
 def test_nobody_is_no_user(memory):
     with pytest.raises(MissingUser):
         memory.delete_user("", confirm=True)
+
+
+def test_the_settings_of_a_deleted_user_are_not_in_force_any_more(memory):
+    assert memory.user("alice").context.settings.recall.limit == 3
+    memory.delete_user("alice", confirm=True)
+    assert memory.user("alice").context.settings.recall.limit != 3

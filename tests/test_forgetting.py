@@ -149,3 +149,33 @@ def test_tombstones_of_an_older_version_get_the_key_of_the_space(space):
         stored = connection.execute(rows.select()).one().key
         assert stored != plain
         assert tombstones.among(connection, store.key, "entry", {plain}) == {plain}
+
+
+def _logged(space):
+    with space.context.open() as store, store.reading() as connection:
+        return {row[0] for row in connection.exec_driver_sql("SELECT detail FROM changes")}
+
+
+def test_a_task_whose_id_repeats_it_gets_another_one_everywhere(space):
+    space.tasks.start("Badge", id="badge-kz77qx41", state="Asked at the desk.")
+    space.track([_said("user", "The desk opens at nine.", "c1")], session="wednesday", task="badge-kz77qx41")
+    space.forget(messages="a1", confirm=True)
+    (task,) = space.tasks.list()
+    assert task.state == "Asked at the desk."
+    assert "kz77qx41" not in task.id
+    assert "badge-kz77qx41" not in _logged(space)
+    assert space.drawers(session="wednesday")[0].task == task.id
+
+
+def test_a_deleted_task_is_not_named_in_the_log(space):
+    space.tasks.start("Badge", id="badge-kz77qx41")
+    space.tasks.delete("badge-kz77qx41")
+    assert "badge-kz77qx41" not in _logged(space)
+
+
+def test_a_note_whose_path_repeats_it_goes_as_a_whole(space):
+    space.documents.write("notes/badge-kz77qx41.md", "Tea is green.\n")
+    preview = space.forget(messages="a1")
+    assert [(each.ref, each.partly) for each in preview.documents] == [("notes/badge-kz77qx41.md", False)]
+    space.forget(messages="a1", confirm=preview.token)
+    assert not [each for each in space.documents.list() if "kz77qx41" in each.path]

@@ -13,7 +13,7 @@ from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.cli.knowledge import StatusChoice
 from langmem_tiers.cli.main import main
 from langmem_tiers.dream.golden import Golden
-from langmem_tiers.errors import InvalidInput, NaiveDatetime
+from langmem_tiers.errors import InvalidInput, MissingUser, NaiveDatetime
 from langmem_tiers.graphs import MemoryState, flush_node, recall_node, track_node
 from langmem_tiers.integrations import memory_tools, space_tools
 from langmem_tiers.knowledge.documents import Documents
@@ -42,7 +42,9 @@ OWNERS = {
 # What is given for the arguments that have to be given, while another one is wrong.
 RIGHT = {
     "agent": "scout",
+    "backup": "copy.tar.gz",
     "content": "The user prefers coffee.",
+    "data": b"The launch is on Friday.",
     "dream_id": "x",
     "episode_id": "x",
     "expects": "Lisbon",
@@ -59,6 +61,7 @@ RIGHT = {
     "reference": "3f2a9c01d4e5",
     "section": "Notes",
     "session": "monday",
+    "target": "copy.tar.gz",
     "task": "login",
     "text": "Cookies are cleared.",
     "turns": [Turn(role="user", content="My bicycle is green.")],
@@ -92,6 +95,8 @@ def _takes(annotation: str, value: object) -> bool:
     kinds = {kind.strip() for kind in annotation.split("|")}
     if value is None:
         return "None" in kinds
+    if isinstance(value, bytes):
+        return "bytes" in kinds
     if isinstance(value, list):
         return any(kind.endswith(("[str]", "[str", "[Cited]")) for kind in kinds)
     # A single drawer may be cited without its list.
@@ -121,7 +126,7 @@ def _fault(owner: object, method: str, argument: str, given: dict) -> str | None
     """What is wrong with how a call is refused; errors of other kinds pass through."""
     try:
         _call(owner, method, given)
-    except InvalidInput as error:
+    except (InvalidInput, MissingUser) as error:
         told = str(error).lower()
         return None if argument in told or argument.replace("_", " ") in told else f"does not name it: {told}"
     return "takes it"

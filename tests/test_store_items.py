@@ -619,7 +619,7 @@ def test_stats_and_palace_count_items(store, memory, capsys):
         with pytest.raises(SystemExit, match="0"):
             main(["--path", str(memory.path), "--user", "alice", command])
         told[command] = capsys.readouterr().out
-    assert re.search(r"items .* 1 ", told["stats"])
+    assert re.search(r"^items +1$", told["stats"], re.MULTILINE)
     assert "0 notes, 1 store item\n" in told["palace"]
 
 

@@ -16,7 +16,7 @@ from langmem_tiers.forgetting.selection import Chosen, Selection, choose, query_
 from langmem_tiers.forgetting.traces import Traces
 from langmem_tiers.forgetting.types import LISTS, ForgetPreview, ForgetReceipt
 from langmem_tiers.listeners import notify
-from langmem_tiers.storage import activities, change_log, purging
+from langmem_tiers.storage import activities, change_log, forgetting, purging
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -70,11 +70,14 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
         with store.writing() as connection:
             if change_log.head(connection, store.key) != head:
                 chosen, planned = _planned(context, store, connection, selection, vector)
+            planned = planned.on(connection)
             seen = preview_of(connection, store.key, planned)
             if confirm is not True and confirm != seen.token:
                 raise ForgetChanged("What would be forgotten is not what this token stands for.")
             vectors = carry_out(connection, store.key, planned, sorted(chosen.entities), context.settings, now)
             activity = _noted(connection, store.key, seen, vectors, now)
+            # Not before: the number of the newest activity would be used twice.
+            forgetting.drop_activities(connection, store.key, planned.rewritten.activities)
             traces.note(connection, store.key, _traces(planned, seen))
             purging.request(connection, store.key, at=now, now=True)
         notify(context.listeners, activity)

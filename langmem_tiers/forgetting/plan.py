@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from langmem_tiers.forgetting import repetition
@@ -57,6 +57,10 @@ class Plan:
     def pointers(self) -> dict[int, str]:
         """The pointers of the messages, by number."""
         return {number: each.pointer for number, each in self.drawers.items()}
+
+    def on(self, connection: Connection) -> Plan:
+        """The same, to be looked at or carried out on another connection than the one it was made on."""
+        return replace(self, repetition=self.repetition.among(_elsewhere(connection, set(self.drawers))))
 
 
 def plan(store: SpaceStore, connection: Connection, chosen: Chosen, settings: Settings, now: int) -> Plan:
@@ -113,8 +117,12 @@ def _repetition(
         entries=[each.content for each in going],
         names=chosen.names,
         remains=lambda word: keyword.drawers.held_by_others(connection, word, gone),
-        elsewhere=lambda passage: keyword.drawers.held_by_others(connection, passage, gone),
+        elsewhere=_elsewhere(connection, gone),
     )
+
+
+def _elsewhere(connection: Connection, gone: Collection[int]) -> Callable[[str], bool]:
+    return lambda passage: keyword.drawers.held_by_others(connection, passage, gone)
 
 
 def _named_entries(writer: EntryWriter, chosen: Chosen) -> list[Entry]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from langmem_tiers.forgetting import repeating
 from langmem_tiers.forgetting.plan import Plan
-from langmem_tiers.knowledge import document_text, tombstones
+from langmem_tiers.knowledge import document_text, tombstones, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.episode_writer import searched_texts
 from langmem_tiers.knowledge.tombstones import Unsaid
@@ -59,7 +59,6 @@ def carry_out(
     _rewrite(connection, space, plan, settings, now)
     _clear_dreams(connection, space, plan)
     forgetting.drop_receipts(connection, space, plan.receipts)
-    forgetting.drop_activities(connection, space, plan.rewritten.activities)
     _rename_places(connection, space, plan, now)
     if plan.drawers:
         _bury(connection, space, plan.turns, plan.drawers, now)
@@ -141,6 +140,8 @@ def _rewrite(connection: Connection, space: str, plan: Plan, settings: Settings,
         identities.rewrite(connection, space, version, text, at=now)
     for task, title, state in known.tasks:
         tasks.change(connection, space, task, at=now, title=title, state=state)
+    for task in known.task_ids:
+        tasks.rename(connection, space, task, validation.new_id(), at=now)
     working_entries.remove(connection, space, known.working, now)
     items.drop(connection, space, known.items, now)
     for number, _ in known.questions:

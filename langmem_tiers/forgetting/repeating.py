@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # A line that the memory flushed into a daily note ends with the pointer of its message.
 _POINTED = re.compile(r"\[(?P<pointer>§[^\[\]\n]+)\]\s*$")
 _DAY = re.compile(r"memory/\d{4}-\d\d-\d\d\.md")
+_JOINED = re.compile(r"[\W_]+")
 _ALL = -1
 
 
@@ -40,6 +41,8 @@ class Rewritten:
     """Version, what is left of it, and the lines that go; the newest first."""
     tasks: Sequence[tuple[Task, str, str]] = ()
     """The task, and what is left of its title and its state."""
+    task_ids: Sequence[Task] = ()
+    """Tasks that get another id."""
     working: Sequence[str] = ()
     items: Sequence[items.Place] = ()
     questions: Sequence[tuple[int, str]] = ()
@@ -64,6 +67,7 @@ def repeating(
         documents=list(_documents(connection, space, known, gone)),
         identity=list(_identity(connection, space, known)),
         tasks=list(_tasks(connection, space, known)),
+        task_ids=[each for each in tasks.find(connection, space) if _named_so(each.id, known)],
         working=list(_working(connection, space, known, ended, now)),
         items=[row.place for row in items.under(connection, space, "") if _in_item(row, known)],
         questions=list(_questions(connection, space, known, gone)),
@@ -124,6 +128,9 @@ def _documents(
         held = documents.read(connection, space, path)
         if held is None:
             continue
+        if _named_so(path, known):
+            yield path, None, (path, *_lines_gone(held.content, ""))
+            continue
         ours = bool(_DAY.fullmatch(path)) or path.startswith(document_text.DREAMT)
         repeats = known.derived if ours else known.written
         if held.encoding != "utf-8":
@@ -162,8 +169,14 @@ def _tasks(connection: Connection, space: str, known: Repetition) -> Iterator[tu
     for task in tasks.find(connection, space):
         title = without(task.title, known.written) or "forgotten"
         state = without(task.state, known.written)
-        if (title, state) != (task.title, task.state):
+        if (title, state) != (task.title, task.state) or _named_so(task.id, known):
             yield task, title, state
+
+
+def _named_so(name: str, known: Repetition) -> bool:
+    """Whether an id or path repeats it."""
+    said = _JOINED.sub(" ", name)
+    return known.written(name) or known.written(said)
 
 
 def _working(connection: Connection, space: str, known: Repetition, ended: Collection[str], now: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from langmem_tiers.knowledge.tombstones import Meaning, meaning
 from langmem_tiers.language.sentences import passages
@@ -41,12 +41,16 @@ class Repetition:
     names: Sequence[re.Pattern[str]] = ()
     meanings: Sequence[Meaning] = ()
     elsewhere: Callable[[str], bool] = lambda passage: False
-    _by_word: dict[str, list[Words]] = field(default_factory=lambda: defaultdict(list))
+    _by_word: dict[str, list[Words]] = field(init=False, default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         for each in self.said:
             for word in telling(each):
                 self._by_word[word].append(each)
+
+    def among(self, elsewhere: Callable[[str], bool]) -> Repetition:
+        """The same, with the remaining messages looked up in another way."""
+        return replace(self, elsewhere=elsewhere)
 
     def derived(self, passage: str) -> bool:
         """Whether a passage that the memory wrote itself repeats what is forgotten."""

@@ -32,10 +32,10 @@ Kind = Literal[
     "revisions.changed",  # subject is a drawer: what its sentences revise was stored or deleted
     "proposals.added",  # subject..until are proposals for the graph
     "identity.changed",  # subject is its new version
-    "document.changed",  # a document was written or deleted; detail is its path
+    "document.changed",  # a document was written or deleted
     "item.changed",  # a store item was written or deleted
     "working.changed",  # an entry of working memory was written or deleted
-    "task.changed",  # a task was begun, changed, closed or deleted; detail is its id
+    "task.changed",  # a task was begun, changed, closed or deleted; detail is its id, until it is deleted
 ]
 
 
@@ -158,6 +158,12 @@ def details(connection: Connection, space: str, kind: Kind, *, since: int, until
     """The details of the changes of a kind that were made from one moment until before another."""
     wanted = select(changes.c.detail).where(*here(changes, space, kind=kind), changes.c.detail.is_not(None))
     return set(connection.execute(wanted.where(changes.c.at >= since, changes.c.at < until)).scalars())
+
+
+def rename(connection: Connection, space: str, kind: Kind, old: str, new: str | None) -> None:
+    """Put another detail in the place of one that is deleted; None: no detail."""
+    these = here(changes, space, kind=kind, detail=old)
+    connection.execute(update(changes).where(*these).values(detail=new))
 
 
 def ranges(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
@@ -9,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, u
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import Task
 from langmem_tiers.storage import change_log
-from langmem_tiers.storage.schema import tasks
+from langmem_tiers.storage.schema import drawers, entries, episodes, tasks
 from langmem_tiers.storage.statements import here
 
 _EVERY = select(*(column for column in tasks.c if column.name != "space"))
@@ -40,9 +41,20 @@ def change(connection: Connection, space: str, task: Task, *, at: int, **values:
 
 
 def remove(connection: Connection, space: str, task: Task, *, at: int) -> None:
-    """Delete a task."""
+    """Delete a task; the log no longer names it."""
     connection.execute(delete(tasks).where(*here(tasks, space, id=task.id)))
-    change_log.append(connection, space, "task.changed", None, at=at, detail=task.id)
+    change_log.rename(connection, space, "task.changed", task.id, None)
+    change_log.append(connection, space, "task.changed", None, at=at)
+
+
+def rename(connection: Connection, space: str, task: Task, new: str, *, at: int) -> Task:
+    """Give a task another id wherever it is named."""
+    for column in (tasks.c.id, drawers.c.task, entries.c.task, episodes.c.task):
+        these = (*here(column.table, space), column == task.id)
+        connection.execute(update(column.table).where(*these).values({column.name: new}))
+    change_log.rename(connection, space, "task.changed", task.id, new)
+    change_log.append(connection, space, "task.changed", None, at=at, detail=new)
+    return replace(task, id=new)
 
 
 def find(

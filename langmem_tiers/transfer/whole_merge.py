@@ -291,7 +291,8 @@ class Merge:
             else:
                 self._add(table, [row])
                 if kind is not None:
-                    self._log(kind, None, detail="/".join(named.values()))
+                    # Only tasks are looked up in the log by name; paths and keys may say what is deleted later.
+                    self._log(kind, None, detail=row["id"] if table == "tasks" else None)
                 self._note_of(table, row)
 
     def _note_of(self, table: str, row: dump.Row) -> None:

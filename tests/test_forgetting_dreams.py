@@ -1,0 +1,90 @@
+"""Forgetting after dreams and previews of dreams: no undo, redo or approval brings back what is forgotten."""
+
+import pytest
+from dreaming import dreamt
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.dream.types import MergeEntries
+from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.forgetting import forget
+from langmem_tiers.testing import HashEmbedder
+
+CANARY = "kz77qx41"
+SAID = (
+    f"My badge for the library is {CANARY}.",
+    "My badge for the library is blue.",
+    "I play the cello every evening.",
+)
+
+
+@pytest.fixture
+def alice(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False) as memory:
+        space = memory.user("alice")
+        turns = [Turn(role="user", content=text, message_id=f"a{n}") for n, text in enumerate(SAID)]
+        space.track(turns, session="monday")
+        space.knowledge.save(f"The library badge of the user is {CANARY}.", evidence=[1])
+        space.knowledge.save(f"The library badge of the user is {CANARY}", evidence=[1])
+        space.end_session("monday")
+        memory.flush()
+        yield space
+
+
+def _left(space):
+    files = [file for file in space.memory.path.rglob("*") if file.is_file()]
+    return [str(file) for file in files if CANARY.encode() in file.read_bytes()]
+
+
+@pytest.mark.parametrize("confirmed", ["token", True])
+def test_a_message_is_forgotten_after_a_dream_read_it(alice, confirmed):
+    alice.dream()
+    preview = alice.forget(messages="a0")
+    receipt = alice.forget(messages="a0", confirm=preview.token if confirmed == "token" else True)
+    assert receipt.bytes == "gone"
+    assert _left(alice) == []
+
+
+def test_what_is_written_between_planning_and_deletion_is_seen(alice, monkeypatch):
+    alice.dream()
+    planned = forget._planned
+
+    def then_more(*given):
+        found = planned(*given)
+        monkeypatch.setattr(forget, "_planned", planned)
+        alice.documents.write("late.md", f"My badge for the library is {CANARY}.\n")
+        alice.dream()
+        return found
+
+    monkeypatch.setattr(forget, "_planned", then_more)
+    assert alice.forget(messages="a0", confirm=True).counts["documents"] == 1
+    assert _left(alice) == []
+
+
+def test_undoing_or_redoing_a_dream_does_not_bring_it_back(alice):
+    dream = alice.dream()
+    alice.forget(messages="a0", confirm=True)
+    for again in (alice.undo_dream, alice.redo_dream):
+        with pytest.raises(MemoryTiersError):
+            again(dream.id)
+    assert CANARY not in str((alice.knowledge.search(status="all"), alice.dreams()))
+    assert _left(alice) == []
+
+
+def test_approving_a_previewed_dream_does_not_bring_it_back(alice):
+    preview = alice.dream(dry_run=True)
+    alice.forget(messages="a0", confirm=True)
+    with pytest.raises(MemoryTiersError):
+        alice.approve_dream(preview.id)
+    assert CANARY not in str((alice.knowledge.search(status="all"), alice.dreams()))
+    assert _left(alice) == []
+
+
+def test_a_dream_that_says_it_in_common_words_is_looked_through_as_well(alice):
+    alice.track([Turn(role="user", content="The badge of the library was there, blue as the sky.")], session="tuesday")
+    alice.knowledge.save("The user spoke of a sky.", evidence=[3])
+    entries = [each.entry.id for each in alice.knowledge.search()][:2]
+    dreamt(alice, MergeEntries(sources=tuple(entries), content="My badge for the library is blue."))
+    preview = alice.forget(messages="a1")
+    assert preview.dreams == 1
+    assert alice.forget(messages="a1", confirm=preview.token).counts["dreams"] == 1
+    assert "library is blue" not in str(alice.dreams())
