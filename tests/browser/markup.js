@@ -18,13 +18,16 @@
     if (name === "script" && !/^\/static\/[\w.-]+$/.test(element.getAttribute("src") || "")) found.push(text(element));
     if (name === "link" && !/^\/static\//.test(element.getAttribute("href"))) found.push(text(element));
     if (name === "img" && !/^\/static\//.test(element.getAttribute("src"))) found.push(text(element));
+    if (/^hit/.test(element.id)) found.push(text(element));
     if (name === "meta" && element.httpEquiv) found.push(text(element));
     for (const { name: attribute, value } of element.attributes) {
       // The library that draws the graph sets styles of its own.
       const styled = attribute === "style" && !element.closest(".graph-stage");
       const runs = attribute.startsWith("on") || styled || attribute === "srcdoc" || attribute === "popover";
       const leads = ADDRESSES.includes(attribute) && !own(value);
-      const obeyed = OBEYED.test(attribute) && /hit\(|hit-|elsewhere|hx-on|js:|7\*7/.test(attribute + value);
+      // The panel's own may lead to an address of the panel that repeats what was asked for.
+      const within = /^hx-(get|post)$/.test(attribute) && /^\/[a-z]/.test(value);
+      const obeyed = OBEYED.test(attribute) && !within && /hit\(|hit-|elsewhere|hx-on|js:|7\*7/.test(attribute + value);
       const odd = !/^[a-z][a-z-]*$/.test(attribute) || /elsewhere|hit/.test(attribute);
       if (runs || leads || obeyed || (odd && !(element instanceof SVGElement))) found.push(`${attribute}: ${text(element)}`);
     }

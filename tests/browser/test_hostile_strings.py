@@ -18,6 +18,22 @@ from tests.browser.hostile_strings import COUNT, hostile_strings
 TEXTS = hostile_strings()
 MARKUP = (Path(__file__).parent / "markup.js").read_text(encoding="utf-8").rstrip().removesuffix(";")
 LONGEST_TAG = 64
+# Where an address may have any text, which the page then repeats.
+PLACES = (
+    "/search?q=",
+    "/memories?category=",
+    "/search?q=x&of=",
+    "/forget?query=",
+    "/palace?pointer=",
+    "/episodes?q=",
+    "/graph/entities?q=",
+    "/search?q=x&as_of=",
+    "/graph?as_of=",
+    "/activity?session=",
+    "/settings?find=",
+    "/settings?agent=",
+    "/nowhere/",
+)
 
 # Gets pieces and pages as htmx does, puts each into the page that is open, and looks at what has become of it.
 INSERT = """async ([addresses, piece]) => {
@@ -191,23 +207,21 @@ def test_nothing_runs_where_a_page_repeats_what_was_typed(page):
     asked = [
         f"{path}{quote(text)}"
         for number, text in enumerate(TEXTS)
-        for path in (
-            "/memories?q=",
-            ("/search?q=", "/memories?category=", "/search?q=x&of=", "/forget?query=", "/palace?pointer=")[number % 5],
-            ("/episodes?q=", "/graph/entities?q=", "/search?q=x&as_of=", "/graph?as_of=", "/nowhere/")[number % 5],
-        )
+        for path in ("/memories?q=", PLACES[number % len(PLACES)])
     ]
     forms = [
         (path, form)
         for number, text in enumerate(TEXTS)
         for path, form in (
             ("/memories", {"content": text, "category": text, "tags": text}),
-            (
-                ("/theme", {"theme": text, "back": text}),
-                ("/memories/bulk", {"ids": text, "change": text, "back": text}),
-                ("/working/save", {"namespace": text, "key": text, "value": text, "minutes": text}),
-                ("/forget", {"query": text, "confirm": text}),
-            )[number % 4],
+            *(
+                (
+                    ("/theme", {"theme": text, "back": text}),
+                    ("/memories/bulk", {"ids": text, "change": text, "back": text}),
+                    ("/working/save", {"namespace": text, "key": text, "value": text, "minutes": text}),
+                    ("/forget", {"query": text, "confirm": text}),
+                )[number % 4 : number % 4 + (number % 3 == 0)]
+            ),
         )
     ]
     page.goto(page.own + "/memories")
