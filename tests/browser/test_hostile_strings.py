@@ -136,6 +136,12 @@ def _lists(space):
         "/graph/entities",
         "/graph/duplicates",
         "/working",
+        "/activity",
+        "/activity/turns/1",
+        "/activity/done",
+        "/dreams",
+        "/usage",
+        "/settings",
         *(f"/episodes?after={after}" for after in range(0, COUNT, 25)),
     ]
 
