@@ -179,3 +179,24 @@ def test_a_note_whose_path_repeats_it_goes_as_a_whole(space):
     assert [(each.ref, each.partly) for each in preview.documents] == [("notes/badge-kz77qx41.md", False)]
     space.forget(messages="a1", confirm=preview.token)
     assert not [each for each in space.documents.list() if "kz77qx41" in each.path]
+
+
+def _job(space):
+    (found,) = [each for each in space.graph.timeline("user").relations if each.predicate == "works_at"]
+    return space.graph.relation(found.id)
+
+
+def test_a_relation_is_dated_by_what_the_remaining_messages_say(space):
+    said = ("I work at Acme.", "I have worked at Acme since 2019.", "I left Acme in 2024.")
+    space.track([_said("user", text, f"w{n}") for n, text in enumerate(said)], session="work")
+    space.mine()
+    space.memory.flush()
+    before = _job(space)
+    assert (before.period.start.year, before.period.end.year) == (2019, 2024)
+    space.forget(messages="w2", confirm=True)
+    left = _job(space)
+    assert (left.id, left.period.start.year, left.period.end) == (before.id, 2019, None)
+    space.forget(messages="w1", confirm=True)
+    left = _job(space)
+    assert (left.id, left.period.end, [each.drawer for each in left.evidence]) == (before.id, None, [5])
+    assert left.period.start != before.period.start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +12,11 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge_graph import duplicates
 from langmem_tiers.knowledge_graph.deletion import withdraw_superseded
-from langmem_tiers.knowledge_graph.ingest import IngestedClaims, Message, ingest, messages_of_episodes
+from langmem_tiers.knowledge_graph.ingest import IngestedClaims, Message, ingest, messages_of, messages_of_episodes
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.listeners import notify
 from langmem_tiers.records import Activity
-from langmem_tiers.storage import activities, change_log, drawers, progress
+from langmem_tiers.storage import activities, change_log, progress
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.progress import ProposalRow
 from langmem_tiers.store import SpaceStore
@@ -118,15 +117,7 @@ class GraphJob:
 
     def _said_in(self, connection: Connection, rows: Sequence[ProposalRow]) -> list[Message]:
         """Proposals grouped by message, for messages that are still current."""
-        by_drawer: defaultdict[int, list[ProposalRow]] = defaultdict(list)
-        for row in rows:
-            by_drawer[row.drawer].append(row)
-        held = drawers.read(connection, self.store.key, by_drawer)
-        return [
-            Message(drawer=drawer, said_at=drawer.said_at, proposals=by_drawer[number])
-            for number, drawer in held.items()
-            if drawer.status == "active"
-        ]
+        return messages_of(connection, self.store.key, rows)
 
 
 def _first(news: Sequence[Change]) -> list[Change]:

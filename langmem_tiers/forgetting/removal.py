@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from langmem_tiers.forgetting import repeating
+from langmem_tiers.forgetting import dates, repeating
 from langmem_tiers.forgetting.plan import Plan
 from langmem_tiers.knowledge import document_text, tombstones, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
@@ -30,7 +30,6 @@ from langmem_tiers.storage import (
     items,
     keyword,
     receipts,
-    relations,
     revisions,
     tasks,
     working_entries,
@@ -117,9 +116,7 @@ def _change_graph(
                 delete_entity(graph, there[number])
         for row in plan.graph.relations:
             delete_relation(graph, row.number)
-        for row in plan.graph.relations_stay:
-            relations.drop_evidence(connection, space, row.number, sorted(plan.drawers))
-            graph.log_relations(row.number)
+        undated = dates.loosen(graph, plan.graph.relations_stay, plan.drawers)
         for entity in plan.graph.entities:
             members = set(graph.one_with(entity.number))
             if entity.number not in chosen and members <= going:
@@ -127,6 +124,8 @@ def _change_graph(
                 entity_rows.remove(connection, space, [entity.number])
                 graph.log_entities(entity.number)
         graph.merges_changed()
+    if undated:
+        dates.settle(connection, space, undated, settings, now)
 
 
 def _rewrite(connection: Connection, space: str, plan: Plan, settings: Settings, now: int) -> None:

@@ -33,7 +33,7 @@ from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.values import Value
 from langmem_tiers.records import Authority, Entity, Episode, RefusedProposal, Said
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import episodes, relations
+from langmem_tiers.storage import drawers, episodes, relations
 from langmem_tiers.storage.progress import ProposalRow
 from langmem_tiers.trust import instructions, secrets
 from langmem_tiers.types import Drawer
@@ -96,6 +96,19 @@ def ingest(
     for message in sorted(messages, key=lambda each: (each.said_at, each.drawer.number if each.drawer else 0)):
         _Ingestion(connection=connection, space=space, message=message, now=now, settings=settings, done=done).run()
     return done
+
+
+def messages_of(connection: Connection, space: str, rows: Iterable[ProposalRow]) -> list[Message]:
+    """Proposals grouped by message, for messages that are still current."""
+    by_drawer: defaultdict[int, list[ProposalRow]] = defaultdict(list)
+    for row in rows:
+        by_drawer[row.drawer].append(row)
+    held = drawers.read(connection, space, by_drawer)
+    return [
+        Message(drawer=drawer, said_at=drawer.said_at, proposals=by_drawer[number])
+        for number, drawer in held.items()
+        if drawer.status == "active"
+    ]
 
 
 def messages_of_episodes(connection: Connection, space: str, numbers: Sequence[int], now: datetime) -> list[Message]:
