@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 
-from langmem_tiers.block_lines import MESSAGE_LINE
+from langmem_tiers.block_lines import MESSAGE_LINE, message_parts
 from langmem_tiers.fencing import CLOSING, OPENING
 
 MODEL_VARIABLE = "LANGMEM_TIERS_MODEL"
@@ -97,7 +97,7 @@ def _answer(messages: Sequence[BaseMessage]) -> str:
     found = (asked and _IN_FRONT.search(asked.text)) or (system and _AT_END.search(system.text))
     quotes = []
     for pointer, day, said in MESSAGE_LINE.findall(found[1]) if found else ():
-        speaker, _, text = said.partition(": ")
+        speaker, text = message_parts(said)
         quotes.append(f"{pointer}, {day}, {html.unescape(speaker)}: “{_cut(html.unescape(text))}”")
     return "\n".join([_FOUND, "", *quotes, "", _WAY_OUT]) if quotes else f"{_NOTHING}\n\n{_WAY_OUT}"
 

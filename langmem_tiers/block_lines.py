@@ -22,6 +22,7 @@ MESSAGE_LINE = re.compile(
     re.MULTILINE,
 )
 """The line of a message, with all lines of its text. Nobody types one."""
+_MARKED = re.compile(r'(?P<speaker>[^:(]+(?: \(.*?"\))?): (?P<text>.*)', re.DOTALL)
 MESSAGE_MARK = "[§W-"
 """What every such line holds: a text without it need not be searched."""
 
@@ -40,3 +41,17 @@ def line(before: str, text: str) -> str:
     """A line of a block. The text is escaped here; what stands `before` it has to be already."""
     body = "\n  ".join(escape(text).replace("\r", "").strip("\n").split("\n"))
     return f"- {before}: {body}"
+
+
+def message_parts(said: str) -> tuple[str, str]:
+    """Who said it, with the mark of what was said later against it, and the text of a message.
+
+    Example:
+        >>> message_parts('user (but later, 2026-03-10: "Tom sold it."): Tom has a boat: a red one.')
+        ('user (but later, 2026-03-10: "Tom sold it.")', 'Tom has a boat: a red one.')
+    """
+    found = _MARKED.fullmatch(said)
+    if found is not None:
+        return found["speaker"], found["text"]
+    speaker, _, text = said.partition(": ")
+    return speaker, text

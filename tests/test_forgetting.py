@@ -1,5 +1,7 @@
 """Forgetting: what goes along with a message, what stays, and that nothing brings it back."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from langmem_tiers import Memory, Turn
@@ -200,3 +202,29 @@ def test_a_relation_is_dated_by_what_the_remaining_messages_say(space):
     left = _job(space)
     assert (left.id, left.period.end, [each.drawer for each in left.evidence]) == (before.id, None, [5])
     assert left.period.start != before.period.start
+
+
+@pytest.mark.parametrize("selector", [{"messages": "a1"}, {"messages": ["a2", "a3"]}, {"person": "Quenbyra"}])
+def test_what_is_left_can_be_exported_and_imported(space, tmp_path, selector):
+    space.forget(**selector, confirm=True)
+    told = space.export(tmp_path / "alice.json")
+    with Memory.open(tmp_path / "other", embedder=None, background=False) as other:
+        other.import_file(tmp_path / "alice.json", user="alice")
+        assert other.user("alice").fingerprint() == told.fingerprint == space.fingerprint()
+
+
+def test_a_message_said_at_the_same_moment_is_not_stored_again_under_any_id_or_in_any_session(space):
+    at = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    said = Turn(role="user", content="The vault is behind the piano.", message_id="v1", said_at=at)
+    space.track([said], session="vault")
+    space.forget(messages="v1", confirm=True)
+    again = Turn(role="user", content=said.content, message_id="v2", said_at=at)
+    later = Turn(role="user", content=said.content, message_id="v3", said_at=at + timedelta(days=1))
+    assert [space.track([again], session=each).stored for each in ("vault", "another")] == [(), ()]
+    assert len(space.track([later], session="another").stored) == 1
+
+
+def test_the_users_own_name_does_not_mean_a_part_of_what_they_said(space):
+    space.graph.add_entity("user", type="person", aliases=["Alice Vernham"])
+    with pytest.raises(InvalidInput, match="everything the user said"):
+        space.forget(person="Alice Vernham")

@@ -239,3 +239,8 @@ def test_wrong_arguments_are_named(talked, asked):
 
 def test_the_async_twin_says_the_same(talked):
     assert asyncio.run(talked.awhy(1, 1)) == talked.why(1, 1)
+
+
+def test_words_that_nothing_holds_mean_no_memory(talked):
+    with pytest.raises(UnknownMemory):
+        talked.why(of="zzqqxx")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from langmem_tiers.integrations.panel.values import Values
 from langmem_tiers.integrations.panel.visits import Visit
+from langmem_tiers.naming import user_of
 from langmem_tiers.space import Space
 
 Group = Literal["memory", "agent"]
@@ -104,6 +106,12 @@ class View:
             return self.page.path if self.page else "/"
         return self.request.url.path + (f"?{self.request.url.query}" if self.request.url.query else "")
 
+    def _command(self, *words: str) -> str:
+        """A command about this space, as it is typed in a terminal."""
+        user = user_of(self.space.name)
+        whose, named = ([], ["--space", self.space.name]) if user is None else (["--user", user], [])
+        return shlex.join(["langmem-tiers", "--path", str(self.space.memory.path), *whose, *words, *named])
+
     def _rendered(self, template: str, values: dict[str, Any], **more: Any) -> str:
         token = self.visit.form_token
         theme = self.request.cookies.get(THEME_COOKIE, "system")
@@ -111,6 +119,7 @@ class View:
             "panel": self.panel,
             "page": self.page,
             "space": self.space,
+            "command": self._command,
             "query": self.query,
             "form_token": token,
             # To stand in every form that is sent with POST.

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from langmem_tiers.clock import to_millis
 from langmem_tiers.forgetting import dates, repeating
 from langmem_tiers.forgetting.plan import Plan
 from langmem_tiers.knowledge import document_text, tombstones, validation
@@ -71,7 +72,9 @@ def _bury(
     """Leave tombstones, so that no retry, replay or import brings the messages back."""
     by_session: dict[str, list[Spoken]] = {}
     for each in turns:
-        spoken = Spoken(each.message_id, held[each.drawer].role, each.content_hash)
+        drawer = held[each.drawer]
+        said_at = to_millis(drawer.said_at)
+        spoken = Spoken(each.message_id, drawer.role, each.content_hash, said_at=said_at)
         by_session.setdefault(each.session, []).append(spoken)
     for session, said in by_session.items():
         forgotten.bury(connection, space, session, said, now)

@@ -199,10 +199,7 @@ def _numbered(store: SpaceStore, connection: Connection, number: int) -> set[int
 def _about(store: SpaceStore, connection: Connection, person: str, chosen: Chosen) -> Chosen:
     """Of the drawers chosen, those that name a person; with the entity, and everything that tells of it."""
     if naming.is_self(person):
-        raise InvalidInput(
-            "That would be everything the user said of themselves.",
-            way_out="To forget a user altogether, use memory.delete_user.",
-        )
+        raise _all_of_the_user()
     view = store.graph.view(change_log.moment(connection, store.key))
     try:
         entity = require_entity(lambda mention: resolve_in(view, mention), person)
@@ -211,10 +208,19 @@ def _about(store: SpaceStore, connection: Connection, person: str, chosen: Chose
     else:
         root = view.canonical(entity.number)
         members = [root, *view.merged.get(root, ())]
+        if any(naming.is_self(view.entities[number].name) for number in members):
+            raise _all_of_the_user()
         names = _names(view, members)
     patterns = tuple(name_pattern(name) for name in dict.fromkeys(names))
     told = _told_of(store, connection, members) | _naming(store, connection, names, patterns)
     return Chosen(drawers=chosen.drawers & told, entities=frozenset(members), names=patterns)
+
+
+def _all_of_the_user() -> InvalidInput:
+    return InvalidInput(
+        "That would be everything the user said of themselves.",
+        way_out="To forget a user altogether, use memory.delete_user.",
+    )
 
 
 def _names(view: GraphView, members: Sequence[int]) -> list[str]:

@@ -76,10 +76,13 @@ class Answers:
 
     def contradicted(self, found: Sequence[Relation], at: datetime) -> list[Relation]:
         """Relations with what was said later, until a moment, that contradicts them although nothing has ended them."""
-        held = [each.number for each in found if _is_current(each)]
-        lines = {number: relation_line(self.view, self.view.relations[number]) for number in held}
-        said = standing.in_relations(self.store, self.moment, lines, at)
+        said = self.said_later([each.number for each in found if _is_current(each)], at)
         return [replace(each, said_later=said[each.number]) if each.number in said else each for each in found]
+
+    def said_later(self, numbers: Iterable[int], at: datetime) -> dict[int, tuple[str, ...]]:
+        """For those of the relations that were contradicted until a moment, what was said later."""
+        lines = {number: relation_line(self.view, self.view.relations[number]) for number in numbers}
+        return standing.in_relations(self.store, self.moment, lines, at)
 
     def _evidence(self, facts: Sequence[StatedFact], known_at: int | None) -> dict[int, tuple[GraphEvidence, ...]]:
         """The evidence of each relation, including that of relations that state the same fact."""

@@ -20,6 +20,7 @@ from langmem_tiers.storage.relations import period
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
+    from langmem_tiers.knowledge_graph.answers import Answers
     from langmem_tiers.knowledge_graph.view import GraphView, Node
     from langmem_tiers.storage.relations import RelationRow
 
@@ -50,7 +51,7 @@ class NetworkLink:
     """A relation between two nodes; `when` is its time in words.
 
     It holds in each of the `spans`, UTC milliseconds, from the first until just before the second; None is an unknown
-    start, or no end. What took place on a day holds from then on.
+    start, or no end. What took place on a day holds from then on. `said_later` contradicts it though nothing ended it.
     """
 
     id: str
@@ -60,6 +61,7 @@ class NetworkLink:
     when: str
     spans: tuple[tuple[int | None, int | None], ...]
     mentioned: bool
+    said_later: tuple[str, ...] = ()
 
     def holds(self, first: int, behind: int) -> bool:
         """Whether it holds at some time from `first` until before `behind`."""
@@ -96,7 +98,8 @@ def best_connected(context: SpaceContext, *, most: int, mentioned: bool = False,
         degrees = _degrees(view, rows)
         ranked = sorted(degrees, key=lambda number: (-degrees[number], number))
         inside = [row for row in _among(view, rows, ranked[:most]) if values or row.object is not None]
-        return _network(view, ranked[:most], inside, degrees, len(ranked))
+        later = _said_later(answers, inside, context.clock())
+        return _network(view, ranked[:most], inside, degrees, len(ranked), later)
 
 
 def around(context: SpaceContext, entity: str, *, most: int, mentioned: bool = False, values: bool = False) -> Network:
@@ -124,7 +127,8 @@ def around(context: SpaceContext, entity: str, *, most: int, mentioned: bool = F
         degrees = _degrees(view, rows) | near | {centre: len(own)}
         own_values = {row.number for row in own if row.object is None and values}
         inside = [row for row in _among(view, rows, chosen) if row.object is not None or row.number in own_values]
-        return _network(view, chosen, inside, degrees, len(beside) + 1)
+        later = _said_later(answers, inside, context.clock())
+        return _network(view, chosen, inside, degrees, len(beside) + 1, later)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -210,8 +214,18 @@ def _degrees(view: GraphView, rows: Iterable[RelationRow]) -> Counter[int]:
     return Counter(number for row in rows for number in _entities(view, row))
 
 
+def _said_later(answers: Answers, rows: Iterable[RelationRow], now: datetime) -> dict[int, tuple[str, ...]]:
+    current = [row.number for row in rows if row.kind == "stated" and bounds(row.last)[1] >= FOREVER]
+    return answers.said_later(current, now)
+
+
 def _network(
-    view: GraphView, chosen: list[int], rows: list[RelationRow], degrees: Mapping[int, int], total: int
+    view: GraphView,
+    chosen: list[int],
+    rows: list[RelationRow],
+    degrees: Mapping[int, int],
+    total: int,
+    later: Mapping[int, tuple[str, ...]],
 ) -> Network:
     hidden = view.hidden(None)
     moments = sorted(at for row in rows for at in bounds(row.last) if abs(at) < FOREVER)
@@ -220,7 +234,7 @@ def _network(
             *(_node(view, number, degrees[number]) for number in chosen),
             *(_value(row) for row in rows if row.object is None),
         ),
-        links=tuple(_link(view, row, hidden.get(row.number, ())) for row in rows),
+        links=tuple(_link(view, row, hidden.get(row.number, ()), later.get(row.number, ())) for row in rows),
         total=total,
         first=from_millis(moments[0]) if moments else None,
         last=from_millis(moments[-1]) if moments else None,
@@ -243,7 +257,7 @@ def _value_id(row: RelationRow) -> str:
     return f"value-{row.id}"
 
 
-def _link(view: GraphView, row: RelationRow, hidden: Spans) -> NetworkLink:
+def _link(view: GraphView, row: RelationRow, hidden: Spans, later: tuple[str, ...]) -> NetworkLink:
     held = period(row.last)
     source, target = view.ends(row)
     return NetworkLink(
@@ -254,6 +268,7 @@ def _link(view: GraphView, row: RelationRow, hidden: Spans) -> NetworkLink:
         when=period_words(held),
         spans=_spans(row, hidden, for_good=is_event(row.predicate, held)),
         mentioned=row.kind == "mentioned",
+        said_later=later,
     )
 
 

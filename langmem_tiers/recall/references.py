@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Record = Drawer | Entry | Episode | Relation | Entity | Document
 _ID = re.compile(r"[0-9a-fA-F]{12}")
 _BY_WORDS = 5
+# The share of the words that a memory must have to be taken for the one meant.
+_SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +76,14 @@ def find(context: SpaceContext, reference: int | str) -> NamedMemory | None:
 
 
 def find_by_words(context: SpaceContext, words: str) -> NamedMemory | None:
-    """The memory that most likely is meant by words of it: one that holds them, else one with most of them."""
+    """The memory that most likely is meant by words of it: one that holds them, else one with most of the words."""
     found = list(_with_words(context, words))
     holding = [each for each in found if words.strip().casefold() in each.text.casefold()]
-    wanted = stems(words)
-    return max(holding or found, key=lambda each: len(wanted & stems(each.text)), default=None)
+    wanted = frozenset(stems(words))
+    near = (
+        [each for each in found if len(wanted & frozenset(stems(each.text))) >= _SHARE * len(wanted)] if wanted else []
+    )
+    return max(holding or near, key=lambda each: len(wanted & frozenset(stems(each.text))), default=None)
 
 
 def of_drawer(context: SpaceContext, drawer: Drawer) -> NamedMemory:

@@ -146,6 +146,7 @@ def remove_messages(connection: Connection, space: str, numbers: Collection[int]
     places = select(drawers.c.room, drawers.c.closet).where(*here(drawers, space), listed(drawers.c.number)).distinct()
     held = among(connection, places, numbers)
     _keep_numbers(connection, space, max(numbers))
+    _close_gaps(connection, space, set(numbers))
     keyword.drawers.remove(connection, numbers)
     for column in (chunks.c.drawer, turns.c.drawer, revisions.c.drawer, proposals.c.drawer, feedback_signals.c.drawer):
         delete_among(connection, space, column, numbers)
@@ -160,6 +161,22 @@ def remove_messages(connection: Connection, space: str, numbers: Collection[int]
     )
     _remove_empty(connection, space, {row.room for row in held}, {row.closet for row in held} - {None})
     return notes.forget_vectors(connection, space, hashes)
+
+
+def _close_gaps(connection: Connection, space: str, gone: set[int]) -> None:
+    """Let each turn that follows one that goes follow the last before it that stays."""
+    of_them = select(turns.c.drawer, turns.c.follows).where(*here(turns, space), listed(turns.c.drawer))
+    before = {row.drawer: row.follows for row in among(connection, of_them, gone)}
+    after = select(turns.c.session, turns.c.message_id, turns.c.content_hash, turns.c.follows, turns.c.drawer)
+    after = after.where(*here(turns, space), listed(turns.c.follows))
+    for row in among(connection, after, gone):
+        left, seen = row.follows, set[int]()
+        while left in gone and left not in seen:
+            seen.add(left)
+            left = before.get(left)
+        key = {"session": row.session, "message_id": row.message_id, "content_hash": row.content_hash}
+        linked = None if left in gone or left == row.drawer else left
+        connection.execute(update(turns).where(*here(turns, space, **key)).values(follows=linked))
 
 
 def _keep_numbers(connection: Connection, space: str, last: int) -> None:

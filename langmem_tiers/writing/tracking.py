@@ -202,7 +202,13 @@ class _Tracker:
         """The turns that may have to be stored, as they are recognised if they were forgotten."""
         history = self._conversation.history
         return [
-            Spoken(each.message_id, each.turn.role, each.content_hash, again=history)
+            Spoken(
+                each.message_id,
+                each.turn.role,
+                each.content_hash,
+                again=history,
+                said_at=None if each.turn.said_at is None else to_millis(each.said_at),
+            )
             for message_id, each in last.items()
             if message_id not in known
         ]

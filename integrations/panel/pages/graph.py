@@ -127,6 +127,7 @@ def _data(part: Network) -> dict[str, Any]:
             "target": each.target,
             "words": visible(each.words),
             "when": each.when,
+            "later": "; ".join(each.said_later),
             "spans": each.spans,
             "mentioned": each.mentioned,
         }

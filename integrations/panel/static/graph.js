@@ -55,6 +55,8 @@
   }
 
   const node = ({ x, y, ...each }) => ({ group: "nodes", position: { x, y }, data: each });
+  // When it holds, and what was said later against it.
+  const standing = (edge) => [edge.data("when"), edge.data("later")].filter(Boolean).join("; ");
   const edge = (each) => ({ group: "edges", data: { ...each, label: each.when ? `${each.words}\n${each.when}` : each.words } });
   const holds = (spans, first, behind) => spans.some(([start, end]) => (start === null || start < behind) && (end === null || first < end));
 
@@ -197,7 +199,7 @@
     sentence(edge) {
       const item = document.createElement("li");
       item.className = edge.hasClass("past") ? "past" : "";
-      const when = edge.data("when") ? ` (${edge.data("when")})` : "";
+      const when = standing(edge) ? ` (${standing(edge)})` : "";
       item.append(entityLink(edge.source().data()), ` ${edge.data("words")} `, entityLink(edge.target().data()), `${when} `);
       item.append(made("a", "why", { href: `/graph/relations/${edge.id()}` }));
       return item;
@@ -361,7 +363,7 @@
       const why = made("a", "Why", { href: `/graph/relations/${edge.id()}` });
       const [source, target] = [edge.source().data(), edge.target().data()];
       why.setAttribute("aria-label", `Why, and change: ${source.name} ${edge.data("words")} ${target.name}`);
-      const cells = [entityLink(source), edge.data("words"), entityLink(target), edge.data("when"), why];
+      const cells = [entityLink(source), edge.data("words"), entityLink(target), standing(edge), why];
       row.append(...cells.map((each) => made("td", each)));
       row.children[3].className = "soft";
       return row;
