@@ -234,7 +234,8 @@ def test_the_command_line_records_and_lists(tmp_path):
         assert (result.exit_code, isinstance(result.exception, MemoryTiersError)) == (code, code == 1)
         return result.output
 
-    assert "wrong, casual (user) §W-001/R-01/D-001" in run("record", "wrong", "The link is dead.", "--note", "web form")
+    new = ("record", "wrong", "The link is dead.", "--note", "web form", "--new")
+    assert "wrong, casual (user) §W-001/R-01/D-001" in run(*new)
     assert "The link is dead. — web form" in run("list")
     assert "There is no feedback." in run("list", "--kind", "praise")
     run("record", "anger", code=1)
