@@ -31,6 +31,8 @@ _TITLES = {
     "store_items": "Store items",
     "questions": "Golden questions",
 }
+# The lists of what may lose a passage, and stay.
+_IN_PART = {title for name, title in _TITLES.items() if name != "identity"}
 
 
 @space_command()
@@ -106,15 +108,15 @@ def _listed(title: str, found: tuple[ForgetItem, ...]) -> Iterator[str]:
         return
     yield f"{title} ({len(found):,}):"
     for each in found[:_LISTED]:
-        partly = " (only the passages that repeat it)" if each.partly and title != _TITLES["identity"] else ""
+        partly = " (only the passages that repeat it)" if each.partly and title in _IN_PART else ""
         yield f"  {each.ref}  {shortened(each.text, _SHOWN)}{partly}"
     if len(found) > _LISTED:
         yield f"  and {len(found) - _LISTED:,} more"
 
 
 def _others(preview: ForgetPreview) -> str:
-    dreams = f"{counted(preview.dreams, 'dream')} (which can then not be undone)"
-    return f"{counted(preview.receipts, 'receipt')}, {counted(preview.vectors, 'vector')}, {dreams}"
+    dreams = f", and {counted(preview.dreams, 'dream')} can then not be undone" if preview.dreams else ""
+    return f"{counted(preview.receipts, 'receipt')}, {counted(preview.vectors, 'vector')}{dreams}"
 
 
 def _whole(preview: SpacePreview) -> Iterator[str]:
