@@ -201,4 +201,6 @@ def _refused(given: object) -> str:
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{str(name).replace('_', ' ')} {each}" for name, each in value.items() if each)
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
