@@ -115,6 +115,10 @@ def test_what_cannot_be_set_or_not_from_here_is_refused_and_the_file_stays(folde
     assert text_of(folder) == WRITTEN
 
 
+def test_what_was_typed_and_refused_stays_in_the_form(browser):
+    assert 'value="many"' in browser.post("/settings/recall.limit", value="many", scope="space").html
+
+
 def test_who_starts_the_panel_with_memory_settings_changes_those_of_everybody(folder, alice):
     browser = Browser(alice, memory_settings=True)
     assert browser.post("/settings/recall.limit", value="4", scope="memory").status == 200

@@ -66,20 +66,37 @@ def show(view: View) -> Response:
 
 def one(view: View) -> Response:
     """One setting: what it is, where it is set, and a form to change it."""
-    info, agent = _named(view), view.query.word("agent") or None
+    return _form(view, *_asked(view))
+
+
+def _asked(view: View) -> tuple[SettingInfo, str | None]:
+    return _named(view), view.query.word("agent") or None
+
+
+def _form(view: View, info: SettingInfo, agent: str | None, *, refused: MemoryTiersError | None = None) -> Response:
+    """The page of a setting; if what was typed was refused, with that and why."""
     known, later, problem = _layers(view)
     row = _row(view.space, info, agent, known, later)
     places = list(_places(view, info, agent))
     current = settings_layers.value_of((later or known).of(view.space.name, agent), info.key)
-    given: dict[str, Any] = {"row": row, "info": info, "agent": agent, "problem": problem, "places": places}
-    return view.show("setting.html", **given, typed=_typed(current), **_common(view))
+    given: dict[str, Any] = {"row": row, "info": info, "agent": agent, "places": places}
+    given |= {
+        "problem": refused or problem,
+        "refused": refused is not None,
+        "typed": view.form.text("value") if refused else _typed(current),
+    }
+    return view.show("setting.html", status=422 if refused else 200, **given, **_common(view))
 
 
 def change(view: View) -> Response:
     """Write a setting into the file."""
     info, agent = _named(view), view.form.word("agent") or None
     scope = _scope(view, info, agent)
-    settings_file.set_value(view.space.memory.path, (*scope, *info.key), _value(info, view.form.text("value")))
+    try:
+        value = _value(info, view.form.text("value"))
+        settings_file.set_value(view.space.memory.path, (*scope, *info.key), value)
+    except InvalidInput as error:
+        return _form(view, info, agent, refused=error)
     told = _covered(view, info, agent, scope) or _RESTART
     return view.go(_path(info, agent), told=f"{info.name} is set in {FILE}. {told}")
 
