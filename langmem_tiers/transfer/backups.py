@@ -35,8 +35,19 @@ from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, own_folder
 from langmem_tiers.storage.migrations import MIGRATIONS
 from langmem_tiers.telemetry.logs import say
-from langmem_tiers.transfer import backup_files
-from langmem_tiers.transfer.backup_files import BackedUpFile, BackedUpSpace, Container, Manifest
+from langmem_tiers.transfer.backup_files import (
+    MANIFEST,
+    BackedUpFile,
+    BackedUpSpace,
+    Container,
+    Manifest,
+    container,
+    digest,
+    private,
+    private_copy,
+    sealed,
+    unpack,
+)
 from langmem_tiers.version import __version__
 
 if TYPE_CHECKING:
@@ -112,7 +123,7 @@ def back_up(
     with draft(target) as work:
         making = _Making(context, folder, work, clock, advance or _unseen)
         manifest, left_out = making.run(spaces, target, prompts, whole=whole)
-        backup_files.unpack(making.made, manifest, None)
+        unpack(making.made, manifest, None)
         with translated(target):
             if target.is_dir():
                 target.rmdir()
@@ -196,7 +207,7 @@ class _Making:
         with translated(target):
             files = (self._folder / "spaces" / folder_name(name) / DATABASE for name in spaces)
             self._total = sum(each.stat().st_size for each in files if each.exists())
-            into = backup_files.container(target, self.made)
+            into = container(target, self.made)
         with into:
             kept, left_out = self._spaces(spaces, into, to_millis(at))
             manifest = self._finished(into, target, prompts, at, kept, complete=whole and not left_out)
@@ -216,7 +227,7 @@ class _Making:
         with translated(target):
             for each in _other_files(self._folder, prompts):
                 name = each.relative_to(self._folder).as_posix()
-                self._add(into, name, backup_files.private_copy(each, self._work / "file"))
+                self._add(into, name, private_copy(each, self._work / "file"))
             manifest = Manifest(
                 format="langmem-tiers-backup",
                 version=1,
@@ -228,10 +239,10 @@ class _Making:
                 spaces=tuple(spaces),
                 files=tuple(self._files),
             )
-            last = self._work / backup_files.MANIFEST
-            with backup_files.private(last) as stream:
-                stream.write(backup_files.sealed(manifest))
-            into.add(backup_files.MANIFEST, last)
+            last = self._work / MANIFEST
+            with private(last) as stream:
+                stream.write(sealed(manifest))
+            into.add(MANIFEST, last)
             into.finish()
         return manifest
 
@@ -256,7 +267,7 @@ class _Making:
         copy = self._work / DATABASE
         with self._context(name).use() as store:
             with translated(copy):
-                backup_files.private(copy).close()
+                private(copy).close()
             canary = self._copied(store, copy, at)
             found = copies.examine(copy)
             if found.fault or canary not in found.canaries:
@@ -264,7 +275,7 @@ class _Making:
             folder = store.folder
         with translated(self.made):
             self._add(into, f"spaces/{folder.name}/{DATABASE}", copy)
-            mark = backup_files.private_copy(folder / _SPACE_MARK, self._work / _SPACE_MARK)
+            mark = private_copy(folder / _SPACE_MARK, self._work / _SPACE_MARK)
             self._add(into, f"spaces/{folder.name}/{_SPACE_MARK}", mark)
         return BackedUpSpace(name=name, folder=folder.name, canary=canary, rows=dict(found.rows))
 
@@ -282,7 +293,7 @@ class _Making:
         return canary
 
     def _add(self, into: Container, name: str, file: Path) -> None:
-        told = backup_files.digest(file)
+        told = digest(file)
         self._files.append(told.model_copy(update={"path": name}))
         into.add(name, file)
 
@@ -323,7 +334,7 @@ def note(folder: Path, *made: KnownBackup) -> None:
         there = _listed(folder)
         rows = [_row(each) for each in {each.id: each for each in (*there, *made)}.values()]
         fresh = folder / f".{LIST}.{secrets.token_hex(4)}"
-        with backup_files.private(fresh) as stream:
+        with private(fresh) as stream:
             stream.write(json.dumps({"format": 1, "backups": rows}, indent=1).encode() + b"\n")
         fresh.replace(folder / LIST)
 

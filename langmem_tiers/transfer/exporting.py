@@ -15,10 +15,12 @@ from langmem_tiers import arguments
 from langmem_tiers.errors import AlreadyThere, InvalidInput
 from langmem_tiers.knowledge_graph import exporting as graph_exporting
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.transfer import entry_files, whole_file
 from langmem_tiers.transfer.backup_files import private
 from langmem_tiers.transfer.backups import draft
+from langmem_tiers.transfer.entry_files import write as write_entry_files
 from langmem_tiers.transfer.markdown import markdown
+from langmem_tiers.transfer.whole_file import fingerprint as fingerprint_of
+from langmem_tiers.transfer.whole_file import write as write_whole_file
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -72,7 +74,7 @@ def export(
 def fingerprint(context: SpaceContext) -> str:
     """What `Space.fingerprint` does."""
     with context.open() as store, store.reading() as connection:
-        return whole_file.fingerprint(connection, store.key)
+        return fingerprint_of(connection, store.key)
 
 
 def _format(target: Path, given: str | None) -> ExportFormat:
@@ -119,7 +121,7 @@ def written(target: Path) -> Iterator[IO[bytes]]:
 def _whole(context: SpaceContext, stream: IO[bytes], *, vectors: bool) -> tuple[Mapping[str, int], str]:
     with context.open() as store, store.reading() as connection:
         about: dict[str, Any] = {"name": context.name, "at": context.clock(), "vectors": vectors}
-        return whole_file.write(stream, connection, store.key, **about)
+        return write_whole_file(stream, connection, store.key, **about)
 
 
 def _markdown(context: SpaceContext, stream: IO[bytes]) -> tuple[Mapping[str, int], None]:
@@ -136,7 +138,7 @@ def _graphml(context: SpaceContext, stream: IO[bytes]) -> tuple[Mapping[str, int
 def _folder(context: SpaceContext, target: Path) -> ExportReport:
     with draft(target) as work, translated(target):
         made = work / "made"
-        count, size = entry_files.write(context, made)
+        count, size = write_entry_files(context, made)
         kept = work / "kept"
         if target.is_symlink() or target.is_file():
             raise AlreadyThere(f"{target} is no folder.", way_out="Name a new folder.")

@@ -394,13 +394,13 @@ def import_whole(
         InvalidSpace: it names no space that there can be.
     """
     from langmem_tiers.naming import check_space
-    from langmem_tiers.transfer import whole_import
+    from langmem_tiers.transfer.whole_import import Taken, staged, take_over
 
-    with limited(settings.imports), whole_import.staged(path) as found:
+    with limited(settings.imports), staged(path) as found:
         name = check_space(space or found.head["space"])
         if used is not None:
             used[name] = None
-        taken = whole_import.Taken() if dry_run else whole_import.take_over(context(name), found)
+        taken = Taken() if dry_run else take_over(context(name), found)
         read = dict(found.counts)
     stored, left = taken.stored, taken.left_behind
     known = read if taken.identical and not stored else {name: left.get(what, 0) for name, what in _KNOWN.items()}

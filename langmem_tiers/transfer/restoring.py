@@ -20,9 +20,9 @@ from langmem_tiers.storage import copies
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, space_names
 from langmem_tiers.storage.migrations import MIGRATIONS
-from langmem_tiers.transfer import backup_files, burying
-from langmem_tiers.transfer.backup_files import Manifest, damaged
+from langmem_tiers.transfer.backup_files import Manifest, damaged, private, read_manifest, unpack
 from langmem_tiers.transfer.backups import KnownBackup, counted, draft, known, note
+from langmem_tiers.transfer.burying import bury_again
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -78,7 +78,7 @@ def prepared(backup: Path, target: Path, *, force: bool) -> Iterator[Prepared]:
         NotAMemoryFolder: there is something else.
         DatabaseLocked: the memory at its place is open.
     """
-    manifest = backup_files.read_manifest(backup)
+    manifest = read_manifest(backup)
     if manifest.steps > len(MIGRATIONS):
         raise NewerSchema(f"{backup} has schema {manifest.steps}; this version knows up to {len(MIGRATIONS)}.")
     _require_free(target, force=force)
@@ -88,7 +88,7 @@ def prepared(backup: Path, target: Path, *, force: bool) -> Iterator[Prepared]:
         at = work / "memory"
         with translated(target):
             at.mkdir(mode=0o700)
-        backup_files.unpack(backup, manifest, at)
+        unpack(backup, manifest, at)
         for each in manifest.spaces:
             _check_space(backup, manifest, at, each.folder)
         yield Prepared(at=at, manifest=manifest, carried=_carried(manifest, target))
@@ -146,7 +146,7 @@ def carry_over(ready: Prepared, old: Callable[[str], SpaceContext]) -> None:
             folder = ready.at / "spaces" / store.folder.name
             with translated(folder):
                 folder.mkdir(mode=0o700, parents=True)
-                backup_files.private(folder / DATABASE).close()
+                private(folder / DATABASE).close()
                 store.database.backup(folder / DATABASE)
                 mark = (store.folder / "space.json").read_bytes()
                 (folder / "space.json").write_bytes(mark)
@@ -221,7 +221,7 @@ def forget_again(
     unread: list[str] = []
     for name in (each.name for each in ready.manifest.spaces if each.name in there):
         try:
-            total += burying.bury_again(new(name), old(name))
+            total += bury_again(new(name), old(name))
         except (DatabaseDamaged, NewerSchema, MigrationFailed, NotAMemoryFolder):
             unread.append(name)
     for file in ready.at.glob(f"spaces/*/{DATABASE}.schema-*.bak"):
