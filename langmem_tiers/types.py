@@ -80,7 +80,7 @@ Format = Literal[
     "chatgpt",
 ]
 """What can be imported; `transfer/formats.py` says how each is read."""
-ToolGroup = Literal["memory", "graph", "working", "tasks", "notes", "episodes", "feedback"]
+ToolGroup = Literal["memory", "graph", "working", "tasks", "notes", "episodes", "feedback", "forgetting"]
 """The tools of agents, by what they are about; `integrations/tools/making.py` says which these are."""
 RecallVerdict = Literal["recalled", "nothing_found", "nothing_new", "trivial", "disabled", "repeated"]
 

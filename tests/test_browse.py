@@ -35,7 +35,7 @@ def browsed(space, keys, look, *, size=(40, 20)):
             await pilot.pause()
             for key in keys:
                 await (pilot.press(*key) if isinstance(key, tuple) else pilot.press(key))
-                await pilot.pause()
+                await pilot.pause(0.02)  # on a busy machine, a new screen may come a moment after its key
             return look(app)
 
     return asyncio.run(run())

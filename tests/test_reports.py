@@ -362,7 +362,7 @@ def test_commands_take_a_task_from_its_beginning_to_its_report(command):
     assert command("tasks", "update", "wiki", "--reopen")[0] == 0
     assert command("tasks", "complete", "wiki", "--abandon")[0] == 0
     assert "abandoned" in command("tasks", "list", "--status", "all")[1]
-    assert command("tasks", "delete", "wiki")[0] == 0
+    assert command("tasks", "delete", "wiki", "--yes")[0] == 0
 
 
 def test_commands_refuse_what_is_not_there_and_say_what_to_do(command):
