@@ -2,14 +2,16 @@
 
 import pytest
 from dreaming import dreamt
+from tidying import by_hand, fill
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.dream.types import MergeEntries
-from langmem_tiers.errors import MemoryTiersError
+from langmem_tiers.errors import DreamConflict
 from langmem_tiers.forgetting import forget
 from langmem_tiers.testing import HashEmbedder
 
 CANARY = "kz77qx41"
+HOME = "Quenbyraville"
 SAID = (
     f"My badge for the library is {CANARY}.",
     "My badge for the library is blue.",
@@ -30,9 +32,19 @@ def alice(tmp_path):
         yield space
 
 
-def _left(space):
+@pytest.fixture
+def moved(tmp_path, clock):
+    """A memory that knows two homes, of which a dream retires the first, by rule."""
+    about = {"embedder": HashEmbedder(), "background": False, "settings": by_hand(), "clock": clock}
+    with Memory.open(tmp_path / "memory", **about) as memory:
+        space = memory.user("alice")
+        fill(space, (f"The user lives in {HOME}.", "The user lives in Lisbon."))
+        yield space
+
+
+def _left(space, canary=CANARY):
     files = [file for file in space.memory.path.rglob("*") if file.is_file()]
-    return [str(file) for file in files if CANARY.encode() in file.read_bytes()]
+    return [str(file) for file in files if canary.encode() in file.read_bytes()]
 
 
 @pytest.mark.parametrize("confirmed", ["token", True])
@@ -60,23 +72,34 @@ def test_what_is_written_between_planning_and_deletion_is_seen(alice, monkeypatc
     assert _left(alice) == []
 
 
-def test_undoing_or_redoing_a_dream_does_not_bring_it_back(alice):
-    dream = alice.dream()
-    alice.forget(messages="a0", confirm=True)
-    for again in (alice.undo_dream, alice.redo_dream):
-        with pytest.raises(MemoryTiersError):
-            again(dream.id)
-    assert CANARY not in str((alice.knowledge.search(status="all"), alice.dreams()))
-    assert _left(alice) == []
+def _recorded(space):
+    """How many of the rows that dreams changed hold the first home, as they were or as they became."""
+    with space.memory.use(space.name) as store, store.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT before, after FROM changesets").all()
+    return sum(HOME in str(row) for row in rows)
 
 
-def test_approving_a_previewed_dream_does_not_bring_it_back(alice):
-    preview = alice.dream(dry_run=True)
-    alice.forget(messages="a0", confirm=True)
-    with pytest.raises(MemoryTiersError):
-        alice.approve_dream(preview.id)
-    assert CANARY not in str((alice.knowledge.search(status="all"), alice.dreams()))
-    assert _left(alice) == []
+@pytest.mark.parametrize("undone", [False, True])
+def test_neither_undoing_nor_redoing_a_dream_brings_it_back(moved, undone):
+    dream = moved.dream()
+    assert (dream.status, _recorded(moved) > 0) == ("applied", True)
+    if undone:
+        moved.undo_dream(dream.id)
+    moved.forget(messages=1, confirm=True)
+    with pytest.raises(DreamConflict, match="deleted for good"):
+        (moved.redo_dream if undone else moved.undo_dream)(dream.id)
+    assert HOME not in str((moved.knowledge.search(status="all"), moved.archive.recent(), moved.dreams()))
+    assert _left(moved, HOME) == []
+
+
+def test_approving_a_previewed_dream_does_not_bring_it_back(moved):
+    preview = moved.dream(dry_run=True)
+    assert (preview.status, _recorded(moved) > 0) == ("previewed", True)
+    moved.forget(messages=1, confirm=True)
+    with pytest.raises(DreamConflict, match="deleted for good"):
+        moved.approve_dream(preview.id)
+    assert HOME not in str((moved.knowledge.search(status="all"), moved.archive.recent(), moved.dreams()))
+    assert _left(moved, HOME) == []
 
 
 def test_a_dream_that_says_it_in_common_words_is_looked_through_as_well(alice):
