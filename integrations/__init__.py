@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from langmem_tiers.integrations.tools import (
         EPISODE_TOOLS,
         FEEDBACK_TOOLS,
+        FORGETTING_TOOLS,
         GRAPH_TOOLS,
         MEMORY_TOOLS,
         NOTE_TOOLS,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EPISODE_TOOLS",
     "FEEDBACK_TOOLS",
+    "FORGETTING_TOOLS",
     "GRAPH_TOOLS",
     "MEMORY_TOOLS",
     "NOTE_TOOLS",
@@ -62,6 +64,7 @@ _MODULES = {
     "tools": (
         "EPISODE_TOOLS",
         "FEEDBACK_TOOLS",
+        "FORGETTING_TOOLS",
         "GRAPH_TOOLS",
         "MEMORY_TOOLS",
         "NOTE_TOOLS",

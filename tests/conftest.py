@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from langmem_tiers import Memory, Space
+from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.warm_python import WarmPython
 
@@ -21,6 +22,15 @@ OFFLINE = ROOT / "tests" / "offline"
 
 # The name `sitecustomize` is taken in this process: load the guard under its own.
 exec(compile((OFFLINE / "sitecustomize.py").read_text(), "offline", "exec"), {})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests that need the embedding model on a machine that does not have it yet."""
+    wanting = [each for each in items if each.get_closest_marker("model")]
+    if wanting and not (model := MiniLM()).available():
+        told = f"the MiniLM files are not in {model.folder}; `make demo` downloads them"
+        for each in wanting:
+            each.add_marker(pytest.mark.skip(reason=told))
 
 
 @pytest.fixture

@@ -75,6 +75,7 @@ def test_what_was_derived_from_a_message_stands_below_it_and_opens(space):
 
 def test_nothing_is_loaded_below_what_is_not_opened(space):
     tree = browsed(space, [], lambda app: app.query_one(Tree))
+    assert tree.root.children
     assert [len(wing.children) for wing in tree.root.children] == [0] * len(tree.root.children)
 
 
@@ -110,6 +111,12 @@ def test_an_entry_is_edited_with_its_version_checked(space):
     assert [each.entry.content for each in space.knowledge.search(substring="black tea")] == [
         "The user prefers black tea."
     ]
+
+
+def test_what_a_terminal_would_obey_is_not_edited_here_and_stays_as_it_is(space):
+    kept = space.knowledge.save("The user says shalom\u200f to Dana.").entry
+    shown = browsed(space, ["2", "slash", *"shalom", "enter", "enter", "e"], lambda app: type(app.screen))
+    assert (shown, space.knowledge.get(kept.id).content) == (DetailScreen, "The user says shalom\u200f to Dana.")
 
 
 def test_an_edit_that_somebody_outran_stays_in_the_editor(space):
@@ -160,6 +167,7 @@ def test_nothing_that_is_stored_orders_the_terminal_about(space, keys, size):
 def test_a_hostile_message_is_shown_as_escapes(space):
     keys = ["down", "enter", "down", "enter", "down", "enter", "down", "down", "down", "enter"]
     shown = browsed(space, keys, texts)
+    assert "\\x1b" in shown
     assert OBEYED.search(shown.replace("\n", "")) is None
 
 

@@ -66,11 +66,13 @@ def test_one_word_is_enough_for_a_query_made_on_purpose(run):
     assert SAID in run("--user", "alice", "recall", "Porto")[1]
 
 
+@pytest.mark.model
 def test_recall_says_when_there_is_nothing(run):
     code, out, _ = run("--user", "alice", "recall", "quantum chromodynamics lattice")
     assert (code, out) == (0, "Nothing in the memory of alice comes close to this.\n")
 
 
+@pytest.mark.model
 def test_recall_within_a_session_says_that_it_has_what_matches_already(run):
     _, out, _ = run("--user", "alice", "recall", "Where does Lena live?", "--session", "monday")
     assert out == "Nothing new: what matches was said or shown in session monday already.\n"

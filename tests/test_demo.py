@@ -5,7 +5,10 @@ import subprocess
 import sys
 from html import unescape
 
+import pytest
 
+
+@pytest.mark.model
 def test_the_demo_shows_what_is_remembered(root, tmp_path, offline_environment):
     command = [sys.executable, str(root / "examples" / "demo.py")]
     done = subprocess.run(command, cwd=tmp_path, env=offline_environment, capture_output=True, text=True, check=True)
@@ -20,6 +23,7 @@ def test_the_demo_shows_what_is_remembered(root, tmp_path, offline_environment):
     assert (tmp_path / ".demo").is_dir()
 
 
+@pytest.mark.model
 def test_the_picture_in_the_readme_shows_what_the_demo_prints(root, tmp_path, offline_environment):
     command = [sys.executable, str(root / "examples" / "demo.py"), "--svg", "demo.svg"]
     done = subprocess.run(command, cwd=tmp_path, env=offline_environment, capture_output=True, text=True, check=True)

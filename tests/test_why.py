@@ -79,6 +79,15 @@ def test_an_entry_that_was_no_candidate_lacks_the_words(talked):
     assert talked.why(1, entry.id).stage == "not_found"
 
 
+@pytest.mark.parametrize("change", ["end_relation", "withdraw_relation"])
+def test_a_relation_that_was_ended_or_withdrawn_since_is_judged_as_it_was(talked, clock, change):
+    (lives,) = [each for each in talked.graph.timeline("Lena").relations if each.predicate == "lives_in"]
+    before = talked.why(1, lives.id)
+    clock.tick(DAY)
+    getattr(talked.graph, change)(lives.id)
+    assert talked.why(1, lives.id).stage == before.stage
+
+
 def test_an_entity_is_explained_by_its_relations(talked):
     lena = talked.graph.entity("Lena")
     found = talked.why(1, lena.id)

@@ -192,9 +192,15 @@ class DetailScreen(Screen[bool]):
         self.dismiss(self._changed)
 
     def action_edit(self) -> None:
-        """Edit the text of an entry."""
-        if self.detail.entry is not None:
-            self.app.push_screen(EditScreen(self.detail.entry.content, self._save), self._read_again)
+        """Edit the text of an entry, unless a terminal would obey it: it has to be edited, and saved, as it is."""
+        entry = self.detail.entry
+        if entry is None:
+            return
+        if safe(entry.content) != entry.content:
+            told = f"It has characters that a terminal would obey: change it by `langmem-tiers edit {entry.id}`."
+            self.notify(told, severity="warning", markup=False, timeout=10)
+            return
+        self.app.push_screen(EditScreen(entry.content, self._save), self._read_again)
 
     def _save(self, text: str) -> None:
         """Save a text on top of the version that was shown."""
@@ -252,8 +258,10 @@ class DetailScreen(Screen[bool]):
         self._changed = True
         try:
             self.detail = self._read()
-        except MemoryTiersError:
+        except UnknownMemory:
             self.dismiss(True)
+        except MemoryTiersError as error:
+            self.tell(error)
         else:
             self._show()
             self.refresh_bindings()
@@ -277,13 +285,13 @@ class EditScreen(Screen[bool]):
 
     def compose(self) -> ComposeResult:
         """An area for the text, and the two keys."""
-        yield TextArea(safe(self._text))
+        yield TextArea(self._text)
         yield Footer()
 
     def action_save(self) -> None:
         """Save, or say why not."""
         text = self.query_one(TextArea).text
-        if text == safe(self._text):
+        if text == self._text:
             self.dismiss(False)
             return
         try:

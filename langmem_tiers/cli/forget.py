@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from langmem_tiers.cli.target import Shown, space_command
-from langmem_tiers.cli.terminal import as_data, leave, print_shown, require_agreed, shortened
+from langmem_tiers.cli.terminal import as_data, leave, require_agreed, safe, shortened
 from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
@@ -86,9 +86,10 @@ def _forget_all(space: Space, *, dry_run: bool, yes: bool) -> Shown:
 
 
 def _ask(lines: Iterator[str], question: str, *, yes: bool) -> None:
-    """Print what goes and ask; with `--yes`, neither."""
+    """Print what goes and ask, on standard error, so that `--json` prints one value; with `--yes`, neither."""
     if not yes:
-        print_shown(list(lines))
+        for line in lines:
+            print(safe(line), file=sys.stderr)
     require_agreed(question, yes=yes)
 
 

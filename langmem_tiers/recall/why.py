@@ -31,6 +31,8 @@ from langmem_tiers.types import Candidate, Drawer, Explanation, KnownCandidate, 
 from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.settings import RecallLayer
     from langmem_tiers.types import MemoryKind
@@ -275,7 +277,7 @@ class _Explaining:
             return "not_looked_up", "The message says too little to look anything up for, or recall was off."
         if named.record is None:
             return "gone", "It is not stored any more, and the receipt does not hold it."
-        recorded = named.recorded_at
+        recorded = self._stored_at(named)
         if recorded is not None and recorded > receipt.at and not isinstance(named.record, Document):
             at = why_words.at_words
             return "recorded_later", f"It was stored on {at(recorded)}, after the recall of {at(receipt.at)}."
@@ -286,6 +288,13 @@ class _Explaining:
             return "layer_off", "`recall.knowledge` is 0: only messages were looked at."
         return self._was_over(named)
 
+    def _stored_at(self, named: NamedMemory) -> datetime | None:
+        """When it was stored. Ending or withdrawing a relation records it anew, so of one the first belief counts."""
+        source = still_read(self._context, named.space)
+        if not isinstance(named.record, Relation) or source is None:
+            return named.recorded_at
+        return min(each.recorded_at for each in KnowledgeGraph(source).history(named.record.id))
+
     def _was_over(self, named: NamedMemory) -> tuple[WhyStage, str] | None:
         """Whether it no longer stood by the time of the recall, or cannot be judged as it was then."""
         record, at = named.record, self._receipt.at
@@ -295,7 +304,7 @@ class _Explaining:
             return "expired", f"It was kept until {why_words.at_words(record.expires_at)}."
         if isinstance(record, Entry) and not record.active and record.updated_at <= at:
             return "no_longer_true", _put_aside(record)
-        if isinstance(record, Relation) and record.withdrawn:
+        if isinstance(record, Relation) and record.withdrawn and record.recorded_at <= at:
             return "no_longer_true", "It is not believed any more."
         return None
 

@@ -96,6 +96,8 @@ def score_words(found: Explanation, receipt: Receipt) -> Iterator[str]:
         yield f"Its score is {found.score:.2f}."
         return
     if found.stage == "not_found":
+        if found.place is not None:
+            return  # said already: the recall would show it today
         yield f"Had it been looked at, its score would have been {found.score:.2f}."
         return
     today = "" if receipt.limits else " (by the settings of today, as the receipt does not keep it)"
