@@ -1,7 +1,10 @@
 """Forgetting through the doors: the tool in two steps, the command, the store, and the doctor that watches it."""
 
 import json
+import os
+import pty
 import re
+import subprocess
 
 import pytest
 from typer.testing import CliRunner
@@ -75,6 +78,19 @@ def test_the_command_forgets_with_yes(memory):
     result = _run(memory, "forget", "--message", "a0", "--yes", "--json")
     assert json.loads(result.stdout)["counts"]["drawers"] == 1
     assert CANARY.encode() not in _bytes_of(memory.path)
+
+
+def test_what_would_go_is_shown_beside_the_json_and_agreed_to(memory, offline_environment):
+    path, (parent, child) = memory.path, pty.openpty()
+    memory.close()
+    os.write(parent, b"y\n")
+    command = ["langmem-tiers", "--path", str(path), "--user", "alice", "--embedder", "none", "--json"]
+    given = {"stdin": child, "capture_output": True, "text": True, "env": offline_environment, "check": True}
+    done = subprocess.run([*command, "forget", "--message", "a0"], **given)
+    os.close(parent)
+    os.close(child)
+    assert json.loads(done.stdout)["counts"]["drawers"] == 1
+    assert CANARY in done.stderr
 
 
 def test_the_command_needs_a_choice(memory):

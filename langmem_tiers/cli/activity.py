@@ -74,7 +74,7 @@ class _Position:
 def _follow(space: Space, done: Sequence[Activity], session: str | None, *, json: bool) -> None:
     """Print what happens from now on, after what was done last, until Ctrl-C, which is how it is meant to end."""
     try:
-        at = _now(space)
+        at = _now(space, space.dreams(limit=_DREAMS))
         for each in reversed(done):
             _print(_of_activity(each, space), json=json)
         while True:
@@ -95,8 +95,8 @@ def _print(event: _Event, *, json: bool) -> None:
             print_text(line)
 
 
-def _now(space: Space) -> _Position:
-    """Where a space stands."""
+def _now(space: Space, dreams: Sequence[DreamReport]) -> _Position:
+    """Where a space stands, with its latest dreams."""
     from langmem_tiers.storage import activities, drawers, receipts
 
     with space.context.open() as store, store.reading() as connection:
@@ -104,7 +104,7 @@ def _now(space: Space) -> _Position:
             activity=activities.newest(connection, store.key),
             drawer=drawers.newest(connection, store.key),
             receipt=receipts.count(connection, store.key),
-            dreams=frozenset((each.id, each.status) for each in space.dreams(limit=_DREAMS)),
+            dreams=frozenset((each.id, each.status) for each in dreams),
         )
 
 
@@ -112,14 +112,15 @@ def _news(space: Space, since: _Position) -> tuple[list[_Event], _Position]:
     """What happened since, in the order in which it did, and where the space stands now."""
     from langmem_tiers.storage import activities, drawers, receipts
 
-    now = _now(space)
+    known = space.dreams(limit=_DREAMS)
+    now = _now(space, known)
     last = min(now.drawer, since.drawer + _AT_ONCE)
     with space.context.open() as store, store.reading() as connection:
         said = drawers.read(connection, store.key, range(since.drawer + 1, last + 1))
         numbers = range(since.receipt + 1, min(now.receipt, since.receipt + _AT_ONCE) + 1)
         recalled = [receipts.one(connection, store.key, number) for number in numbers]
         done = activities.behind(connection, store.key, since.activity, _AT_ONCE)
-    dreams = [each for each in space.dreams(limit=_DREAMS) if (each.id, each.status) not in since.dreams]
+    dreams = [each for each in known if (each.id, each.status) not in since.dreams]
     events = [
         *(_event(each.recorded_at, "message_stored", each.session, each, _message(each)) for each in said.values()),
         *(_event(each.at, "recalled", each.session, each, _recall(each)) for each in recalled if each is not None),

@@ -160,29 +160,14 @@ _GROUPS = {
 }
 # The headings of the list of commands, with those below each; the others are for upkeep.
 _HEADINGS = {
-    "Talk, and bring in": ("chat", "import", "mine", "mcp"),
-    "Look and ask": (
-        *("recall", "why", "show", "panel", "browse", "palace", "profile", "report", "graph", "timeline"),
-        *("activity",),
-    ),
+    "Talk, and bring in": "chat import mine mcp",
+    "Look and ask": "recall why show panel browse palace profile report graph timeline activity",
     "What is kept": (
-        *(
-            "knowledge",
-            "identity",
-            "notes",
-            "forget",
-            "episodes",
-            "entities",
-            "relations",
-            "tasks",
-            "working",
-            "signals",
-        ),
-        *("receipts", "edit", "forget", "sync"),
+        "knowledge identity notes forget episodes entities relations tasks working signals receipts edit sync"
     ),
-    "Dreams": ("dream", "dreams", "undo", "redo", "golden"),
+    "Dreams": "dream dreams undo redo golden",
 }
-_HEADING_OF = {name: heading for heading, names in _HEADINGS.items() for name in names}
+_HEADING_OF = {name: heading for heading, names in _HEADINGS.items() for name in names.split()}
 for _name, _function in _COMMANDS.items():
     app.command(_name, rich_help_panel=_HEADING_OF.get(_name, "Upkeep"))(_function)
 for _name, _group in _GROUPS.items():

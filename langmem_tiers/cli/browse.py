@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from langmem_tiers.cli.recall import asked_on_purpose
-from langmem_tiers.cli.target import OfSpace, Target, target_of
+from langmem_tiers.cli.target import OfSpace, target_of
 from langmem_tiers.cli.terminal import leave
 from langmem_tiers.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from langmem_tiers.memory import Memory
-    from langmem_tiers.space import Space
+    pass
 
 
 def browse(context: typer.Context, *, space: OfSpace = None) -> None:
@@ -29,7 +28,7 @@ def browse(context: typer.Context, *, space: OfSpace = None) -> None:
     from langmem_tiers.cli.browser import Browser
 
     with target.existing_memory(settings=asked_on_purpose(), background=True) as memory:
-        Browser(_space(target, memory)).run()
+        Browser(target.only_space(memory)).run()
 
 
 def _require_textual() -> None:
@@ -37,11 +36,3 @@ def _require_textual() -> None:
         import textual  # noqa: F401 - whether it is there
     except ImportError as error:
         raise MissingExtra("textual", "browse") from error
-
-
-def _space(target: Target, memory: Memory) -> Space:
-    """The space named; without a name, the only one there is."""
-    names = memory.spaces()
-    if not target.names_one and len(names) == 1:
-        return target.open(memory, names[0])
-    return target.one_space(memory)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from langmem_tiers.cli.target import OfSpace, Target, target_of
+from langmem_tiers.cli.target import OfSpace, target_of
 from langmem_tiers.cli.terminal import print_error, print_text
 
 if TYPE_CHECKING:
     from langmem_tiers.integrations.serving import Certificate
-    from langmem_tiers.memory import Memory
-    from langmem_tiers.space import Space
 
 
 def panel(
@@ -49,7 +47,7 @@ def panel(
     certificate = _certificate(tls_cert, tls_key)
     target = target_of(context, space=space)
     with target.existing_memory(background=True) as memory:
-        opened = _space(target, memory)
+        opened = target.only_space(memory)
         run_panel(
             opened,
             listening=lambda link: _tell(opened.name, link, opening=not no_open),
@@ -60,14 +58,6 @@ def panel(
             unencrypted=unencrypted,
             memory_settings=memory_settings,
         )
-
-
-def _space(target: Target, memory: Memory) -> Space:
-    """The space named; without a name, the only one there is."""
-    names = memory.spaces()
-    if not target.names_one and len(names) == 1:
-        return target.open(memory, names[0])
-    return target.one_space(memory)
 
 
 def _certificate(certificate: Path | None, key: Path | None) -> Certificate | None:

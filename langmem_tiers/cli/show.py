@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -159,7 +160,7 @@ def edit(
         said = edited(held.text, name, otherwise=_without_editor(which)) if given is None else given
         if said.rstrip("\n") == held.text.rstrip("\n"):
             return Shown(_changed(held, held.text, held.version), ["Nothing was changed."])
-        with kept_if_refused(said, name, f"edit {which} --file"), in_words_of_commands():
+        with kept_if_refused(said, name, f"edit {shlex.quote(which)} --file"), in_words_of_commands():
             after = held.save(said, version if version is not None else held.version)
     return Shown(_changed(held, said, after), [*_difference(held.text, said), f"Saved{_at_version(after)}."])
 
@@ -242,7 +243,7 @@ _EDITABLE: dict[str, Callable[[Space, str], _Text]] = {
 
 
 def _without_editor(which: str) -> str:
-    return f"Without an editor: `edit {which} --text TEXT`, or `--file FILE` ('-' is standard input)."
+    return f"Without an editor: `edit {shlex.quote(which)} --text TEXT`, or `--file FILE` ('-' is standard input)."
 
 
 def _changed(held: _Text, text: str, version: int | None) -> dict[str, object]:

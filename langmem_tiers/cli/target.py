@@ -173,6 +173,13 @@ class Target:
         with self.memory() as memory:
             yield self.open(memory, name)
 
+    def only_space(self, memory: Memory) -> Space:
+        """The space named; without a name, the only one there is."""
+        names = memory.spaces()
+        if not self.names_one and len(names) == 1:
+            return self.open(memory, names[0])
+        return self.one_space(memory)
+
     def open(self, memory: Memory, name: str) -> Space:
         """A space of the memory, with the fallbacks given."""
         return memory.space(name, fallbacks=self.fallbacks)
