@@ -85,8 +85,8 @@ def test_what_would_go_is_shown_beside_the_json_and_agreed_to(memory, offline_en
     memory.close()
     os.write(parent, b"y\n")
     command = ["langmem-tiers", "--path", str(path), "--user", "alice", "--embedder", "none", "--json"]
-    given = {"stdin": child, "capture_output": True, "text": True, "env": offline_environment, "check": True}
-    done = subprocess.run([*command, "forget", "--message", "a0"], **given)
+    given = {"stdin": child, "capture_output": True, "text": True, "env": offline_environment}
+    done = subprocess.run([*command, "forget", "--message", "a0"], check=True, **given)
     os.close(parent)
     os.close(child)
     assert json.loads(done.stdout)["counts"]["drawers"] == 1
