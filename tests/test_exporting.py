@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import sqlite3
 import stat
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -266,6 +268,11 @@ CHANGES = {
     "metadata that is endless": first("entries", metadata='{"a": 1e999}'),
     "metadata that is deep": first("entries", metadata='{"a":' * 3000 + "1" + "}" * 3000),
     "a receipt that is no object": first("receipts", body="7"),
+    "a category that climbs": first("entries", category="../../../escaped"),
+    "a category that is not as it is stored": first("entries", category="Work Habits"),
+    "an entry whose id is no id": first("entries", id="pwned0000000"),
+    "an entry whose id climbs": first("entries", id="../../escaped"),
+    "a note that climbs": first("documents", path="../../escaped.md"),
     "a room that is not there": first("drawers", room=99),
     "a drawer that is not there": first("entry_evidence", drawer=99),
     "an entity that is not there": first("relations", subject=99),
@@ -455,6 +462,21 @@ def test_only_the_owner_can_read_an_export_and_nothing_is_overwritten(full, tmp_
         full.export(tmp_path / name)
     assert full.export(tmp_path / name, force=True).path == made
     assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
+
+
+def test_an_entry_that_an_export_brought_in_before_leads_nowhere(alice, memory, tmp_path):
+    """Its category was checked by nobody when it was stored."""
+    entry = alice.knowledge.save("The user prefers tea.", category="drinks", origin="user").entry
+    memory.close()
+    [database] = memory.path.glob("spaces/*/memory.db")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE entries SET category = '../../../escaped'")
+    with Memory.open(memory.path, embedder=HashEmbedder(), background=False) as again:
+        with pytest.raises(InvalidInput, match="escaped"):
+            again.user("alice").export(tmp_path / "a" / "b" / "out")
+        report = again.user("alice").sync(tmp_path / "a" / "b" / "files")
+    assert ["folder" in each.reason for each in report.problems] == [True]
+    assert [*tmp_path.rglob(f"*{entry.id}*"), *tmp_path.rglob("escaped*")] == []
 
 
 def test_a_folder_of_other_things_is_never_replaced(full, tmp_path):

@@ -349,6 +349,66 @@ def test_identity_and_notes_conflict_too(alice, folder):
     assert alice.documents.read("a.md").content == "Three."
 
 
+def _in_the_way(folder, conflict, how):
+    """Something that keeps the copy of a conflict from being written, or read."""
+    copy, outside = folder / "conflicts" / conflict.relative_to(folder), folder.with_name("outside")
+    if how in {"a copy that is a link", "a folder in place of the copy"}:
+        copy.parent.mkdir(parents=True)
+    outside.mkdir()
+    {
+        "conflicts is a file": lambda: (folder / "conflicts").write_text("x"),
+        "conflicts is a link": lambda: (folder / "conflicts").symlink_to(outside),
+        "a folder in place of the copy": copy.mkdir,
+        "a copy that is a link": lambda: copy.symlink_to(outside / "x.md"),
+    }[how]()
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["conflicts is a file", "conflicts is a link", "a folder in place of the copy", "a copy that is a link"],
+)
+def test_a_conflict_whose_copy_could_not_be_written_stays_a_conflict(alice, folder, conflict, how):
+    _in_the_way(folder, conflict, how)
+    assert any(each.startswith("conflicts") for each in _reasons(alice.sync(folder)))
+    for _ in range(2):
+        assert len(alice.sync(folder).conflicts) == 1
+        assert _words(alice) == {"The user prefers black tea."}
+    assert "green tea" in conflict.read_text()
+
+
+def test_a_copy_that_was_shown_and_is_out_of_reach_was_not_taken_away(alice, folder, conflict, tmp_path):
+    alice.sync(folder)
+    (folder / "conflicts").rename(tmp_path / "elsewhere")
+    (folder / "conflicts").symlink_to(tmp_path / "elsewhere")
+    for _ in range(2):
+        assert len(alice.sync(folder).conflicts) == 1
+    assert _words(alice) == {"The user prefers black tea."}
+
+
+def test_what_an_edited_copy_kept_from_being_shown_is_asked_again(alice, folder, conflict):
+    (found,) = alice.sync(folder).conflicts
+    (folder / found.copy).write_text("My own words.")
+    alice.knowledge.update(found.entry, content="The user prefers white tea.", origin="user")
+    alice.sync(folder)
+    (folder / found.copy).unlink()
+    assert len(alice.sync(folder).conflicts) == 1
+    assert _words(alice) == {"The user prefers white tea."}
+
+
+def test_empty_folders_elsewhere_are_left_alone(alice, folder, tmp_path):
+    alice.sync(folder)
+    for inner in ("empty/sub", "other"):
+        (tmp_path / "outside" / inner).mkdir(parents=True)
+    (folder / "conflicts").symlink_to(tmp_path / "outside")
+    alice.sync(folder)
+    (folder / "conflicts").unlink()
+    (folder / "conflicts" / "gone").mkdir(parents=True)
+    (folder / "conflicts" / "link").symlink_to(tmp_path / "outside" / "other")
+    alice.sync(folder)
+    assert (tmp_path / "outside" / "empty" / "sub").is_dir()
+    assert [each.name for each in (folder / "conflicts").iterdir()] == ["link"]
+
+
 def test_a_copy_that_was_edited_is_not_removed(alice, folder, conflict):
     (found,) = alice.sync(folder).conflicts
     (folder / found.copy).write_text("My own words.")

@@ -32,7 +32,7 @@ HIDDEN = "it is hidden"
 LINK = "it is a symbolic link"
 _MEMORY = "it belongs to the memory itself"
 _NO_FILE = "it is no regular file"
-_ELSEWHERE = "a link would lead out of the folder"
+_ELSEWHERE = "a link or its name would lead out of the folder"
 
 
 class FolderImporter:
@@ -143,7 +143,8 @@ def write_below(folder: Path, path: str, data: bytes, *, but: Path) -> bool | Sk
     """
     target = folder.joinpath(*path.split("/"))
     between = (parent for parent in target.parents if parent != folder and parent.is_relative_to(folder))
-    if not target.is_relative_to(folder) or any(parent.is_symlink() for parent in between):
+    climbs = ".." in path.split("/") or not target.is_relative_to(folder)
+    if climbs or any(parent.is_symlink() for parent in between):
         return SkippedFile(path=path, reason=_ELSEWHERE)
     if target.resolve().is_relative_to(but.resolve()):
         return SkippedFile(path=path, reason=_MEMORY)

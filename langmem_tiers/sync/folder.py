@@ -169,8 +169,9 @@ class SyncFolder:
         if problem := self._changed(path, known) or self._changed(to, None):
             return problem
         target = self.path / to
-        if any(each.is_symlink() for each in target.parents if each.is_relative_to(self.path) and each != self.path):
-            return SyncProblem(path=path, reason="a link would lead out of the folder")
+        between = (each for each in target.parents if each.is_relative_to(self.path) and each != self.path)
+        if ".." in to.split("/") or any(each.is_symlink() for each in between):
+            return SyncProblem(path=path, reason="a link or its name would lead out of the folder")
         with translated(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             (self.path / path).rename(target)
@@ -193,10 +194,13 @@ class SyncFolder:
 
     def tidy(self) -> None:
         """Remove the empty folders that copies of conflicts left."""
-        for here, folders, files in os.walk(self.path / paths.CONFLICTS, topdown=False):
-            if not files and not any((Path(here) / each).exists() for each in folders):
-                with translated(Path(here)):
-                    Path(here).rmdir()
+        top = self.path / paths.CONFLICTS
+        if top.is_symlink():
+            return
+        for here in (Path(each) for each, _, _ in os.walk(top, topdown=False)):
+            with translated(here):
+                if not any(here.iterdir()):
+                    here.rmdir()
 
     def save(self, bases: Mapping[str, Base]) -> None:
         """Record how everything is now; nothing is written if it is recorded already."""

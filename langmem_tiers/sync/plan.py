@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from langmem_tiers.language import characters
@@ -94,7 +95,8 @@ class _Planner:
         self.plan = Plan()
         found = (*folder.entries.values(), *folder.new)
         self._taken = {paths.folded(each) for each in (*(each.path for each in found), *folder.problems)}
-        self._shown: dict[str, bytes] = {}
+        # The copies there should be, with the key of what is in conflict.
+        self._shown: dict[str, tuple[str, bytes]] = {}
 
     def texts(self) -> None:
         """Plan for the identity and the notes."""
@@ -133,10 +135,16 @@ class _Planner:
 
     def copies(self) -> None:
         """Plan for the copies of conflicts: those there are, those there should be, and those that are over."""
-        for path, data in sorted(self._shown.items()):
+        for path, (key, data) in sorted(self._shown.items()):
             there = self._folder.copies.get(path)
-            if there != data and (there is None or self._is_ours(path, there)):
-                self._write(key="", path=path, kind="note", data=data, replaces=there)
+            if there == data:
+                continue
+            if there is None or self._is_ours(path, there):
+                self._write(key=key, path=path, kind="note", data=data, replaces=there)
+            else:
+                # It says what somebody wrote: what the memory says now was not shown.
+                self.plan.bases.pop(key)
+                self._keep(key)
         for path, data in sorted(self._folder.copies.items()):
             if path in self._shown:
                 continue
@@ -371,9 +379,9 @@ class _Planner:
         # Its path stays what it was: that the file was moved since is still to be decided.
         base = self._bases.get(key, Base(path=path))
         copy = paths.copy_path(base.path)
-        if base.shown == mark(shown) and copy not in self._folder.copies:
+        if base.shown == mark(shown) and self._is_gone(copy):
             return "folder"
-        self._shown[copy] = shown
+        self._shown[copy] = key, shown
         self.plan.bases[key] = replace(base, shown=mark(shown))
         self.plan.conflicts.append(
             SyncConflict(
@@ -387,6 +395,11 @@ class _Planner:
             )
         )
         return "conflict"
+
+    def _is_gone(self, copy: str) -> bool:
+        """Whether a copy was taken away, and is not only out of reach."""
+        above = (copy, *map(str, PurePosixPath(copy).parents))
+        return copy not in self._folder.copies and not any(each in self._folder.problems for each in above)
 
 
 def merged(base: Mapping[str, str], folder: Fields, memory: Fields) -> tuple[dict[str, Any], list[str]]:
@@ -454,4 +467,4 @@ def _shown_text(data: bytes | None) -> str | None:
 
 def steps(intents: Iterable[Intent]) -> tuple[SyncStep, ...]:
     """What is done, for the report; copies of conflicts are reported with these."""
-    return tuple(each.step() for each in intents if each.key)
+    return tuple(each.step() for each in intents if not each.path.startswith(f"{paths.CONFLICTS}/"))

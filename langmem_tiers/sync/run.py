@@ -175,6 +175,7 @@ class _Sync:
             problem = self._carried_out(intent)
             if problem is not None:
                 made.problems.append(problem)
+                after.pop(intent.key, None)
                 after |= _only(self._bases, intent.key)
                 continue
             if isinstance(intent, WriteFile) and intent.base is not None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.knowledge import validation
 from langmem_tiers.records import Entry
 from langmem_tiers.storage import entries
 from langmem_tiers.transfer.backup_files import private
@@ -15,18 +18,38 @@ if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
 
 
+_ID = re.compile("[0-9a-f]{12}")
+
+
 def write(context: SpaceContext, folder: Path) -> tuple[int, int]:
-    """Write every entry into a new folder. Returns how many, and their bytes."""
+    """Write every entry into a new folder. Returns how many, and their bytes.
+
+    Raises:
+        InvalidInput: the category of an entry would lead out of the folder.
+    """
     folder.mkdir(mode=0o700)
     count = size = 0
     for entry in _every(context):
         data = (json.dumps(_told(entry), ensure_ascii=False, indent=2) + "\n").encode()
-        file = folder.joinpath(*entry.category.split("/"), f"{entry.id}.json")
+        file = folder / file_of(entry.id, entry.category)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with private(file) as stream:
             stream.write(data)
         count, size = count + 1, size + len(data)
     return count, size
+
+
+def file_of(entry_id: str, category: str) -> str:
+    """The file of an entry in such a folder.
+
+    Raises:
+        InvalidInput: it could lead out of the folder: the id or the category is none that the memory gives.
+    """
+    if not _ID.fullmatch(entry_id):
+        raise InvalidInput(f"{entry_id[:40]!a} is no id of an entry.", way_out="Delete that entry.")
+    if validation.category(category) != category:
+        raise InvalidInput(f"{category[:80]!a} is not written as a category.", way_out="Give the entry another one.")
+    return f"{category}/{entry_id}.json"
 
 
 def _every(context: SpaceContext) -> Iterator[Entry]:

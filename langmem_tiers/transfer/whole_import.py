@@ -18,12 +18,14 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.content import content_hash
-from langmem_tiers.errors import DatabaseDamaged, NewerSchema
+from langmem_tiers.errors import DatabaseDamaged, InvalidInput, NewerSchema
+from langmem_tiers.knowledge import document_text
 from langmem_tiers.records import EntryStatus, RelationKind, TaskStatus
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import dump
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.migrations import MIGRATIONS, migrate
+from langmem_tiers.transfer import entry_files
 from langmem_tiers.transfer.files import Malformed, require_bounded, unreadable
 from langmem_tiers.transfer.whole_file import EXPECTED, VERSION, Reader, fingerprint
 from langmem_tiers.transfer.whole_merge import Merge
@@ -155,7 +157,19 @@ def _checked(table: str, row: object) -> dump.Row:
     made = {column.name: _value(table, column, row.get(column.name)) for column in columns}
     if "content_hash" in made and "content" in made and made["content_hash"] != content_hash(made["content"]):
         raise Malformed(f"the hash of {table} {made.get('number')} is not that of its content")
+    _require_names(table, made)
     return made
+
+
+def _require_names(table: str, row: dump.Row) -> None:
+    """Check what becomes the name of a file or folder when the space is exported or synced."""
+    try:
+        if table == "entries":
+            entry_files.file_of(row["id"], row["category"])
+        elif table == "documents":
+            document_text.clean_path(row["path"])
+    except InvalidInput as error:
+        raise Malformed(error.message) from error
 
 
 def _value(table: str, column: dump.ColumnFacts, told: object) -> Any:
