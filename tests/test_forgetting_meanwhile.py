@@ -9,6 +9,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.forgetting import forget
+from langmem_tiers.recall.pipeline import Recall
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.graphing import chat_graph, run
 
@@ -129,3 +131,47 @@ def test_an_import_does_not_bring_it_back(tmp_path):
         alice.forget(messages=alice.drawers()[0].number, confirm=True)
         memory.import_file(exported, user="alice")
         assert alice.drawers() == ()
+
+
+def _once(monkeypatch, owner, stage, happens, *, after=False):
+    """Have something happen once, right before or after a stage."""
+    usual = getattr(owner, stage)
+
+    def with_it(*given):
+        monkeypatch.setattr(owner, stage, usual)
+        if not after:
+            happens()
+        done = usual(*given)
+        if after:
+            happens()
+        return done
+
+    monkeypatch.setattr(owner, stage, with_it)
+
+
+def test_a_recall_between_the_plan_and_the_deletion_leaves_nothing(tmp_path, monkeypatch):
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        _remember(alice)
+
+        def meanwhile():
+            assert CANARY in alice.recall("What does my parcel carry?", session="t", threshold=0).block
+            alice.golden.add(f"What does {CANARY} go with?", expects="parcel")
+
+        _once(monkeypatch, forget, "_planned", meanwhile, after=True)
+        assert alice.forget(messages="a1", confirm=True).counts["receipts"] == 1
+        assert _left(tmp_path) == []
+
+
+@pytest.mark.parametrize("reader", ["alice", "ben"])
+def test_a_recall_in_flight_while_something_is_forgotten_stores_nothing(tmp_path, monkeypatch, reader):
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        _remember(alice)
+        space = memory.user(reader, fallbacks=[] if reader == "alice" else [alice.name])
+        _once(monkeypatch, Recall, "_keep", lambda: alice.forget(messages="a1", confirm=True))
+        receipt = space.recall("What does my parcel carry?", session="t", threshold=0).receipt
+        assert (receipt.number, space.receipts()) == (0, ())
+        assert "deleted during this recall" in receipt.notes[-1]
+        memory.flush()
+        assert _left(tmp_path) == []

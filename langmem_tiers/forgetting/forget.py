@@ -70,7 +70,7 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
         with store.writing() as connection:
             if change_log.head(connection, store.key) != head:
                 chosen, planned = _planned(context, store, connection, selection, vector)
-            planned = planned.on(connection)
+            planned = planned.on(store, connection)
             seen = preview_of(connection, store.key, planned)
             if confirm is not True and confirm != seen.token:
                 raise ForgetChanged("What would be forgotten is not what this token stands for.")

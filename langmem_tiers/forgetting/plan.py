@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from langmem_tiers.forgetting import repetition
-from langmem_tiers.forgetting.repeating import Rewritten, repeating
+from langmem_tiers.forgetting.repeating import Rewritten, repeating, unlogged
 from langmem_tiers.forgetting.repetition import Repetition
 from langmem_tiers.forgetting.selection import Chosen
 from langmem_tiers.knowledge.deletion import with_other_wordings
@@ -58,9 +58,18 @@ class Plan:
         """The pointers of the messages, by number."""
         return {number: each.pointer for number, each in self.drawers.items()}
 
-    def on(self, connection: Connection) -> Plan:
-        """The same, to be looked at or carried out on another connection than the one it was made on."""
-        return replace(self, repetition=self.repetition.among(_elsewhere(connection, set(self.drawers))))
+    def on(self, store: SpaceStore, connection: Connection) -> Plan:
+        """The same, to be carried out on another connection than the one it was made on.
+
+        Receipts, activities and golden questions are looked up again: the log does not tell of those that came since.
+        """
+        known = self.repetition.among(_elsewhere(connection, set(self.drawers)))
+        return replace(
+            self,
+            repetition=known,
+            rewritten=unlogged(connection, store.key, self.rewritten, known, self.drawers),
+            receipts=_receipts(store, connection, self.drawers, self.turns, known),
+        )
 
 
 def plan(store: SpaceStore, connection: Connection, chosen: Chosen, settings: Settings, now: int) -> Plan:

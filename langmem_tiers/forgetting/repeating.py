@@ -62,7 +62,7 @@ def repeating(
 ) -> Rewritten:
     """Everything that repeats what is forgotten, with what is left of it; `ended` are sessions that go as a whole."""
     space = store.key
-    return Rewritten(
+    found = Rewritten(
         episodes=list(_episodes(connection, space, known, gone, settings)),
         documents=list(_documents(connection, space, known, gone)),
         identity=list(_identity(connection, space, known)),
@@ -70,12 +70,21 @@ def repeating(
         task_ids=[each for each in tasks.find(connection, space) if _named_so(each.id, known)],
         working=list(_working(connection, space, known, ended, now)),
         items=[row.place for row in items.under(connection, space, "") if _in_item(row, known)],
-        questions=list(_questions(connection, space, known, gone)),
-        activities=[
-            number for number, body in forgetting.texts(connection, space, "activity") if _in_json(body, known.derived)
-        ],
         closets=[number for number, name in forgetting.texts(connection, space, "closet") if known.derived(name)],
         wings=[number for number, name in forgetting.texts(connection, space, "wing") if known.derived(name)],
+    )
+    return unlogged(connection, space, found, known, gone)
+
+
+def unlogged(
+    connection: Connection, space: str, found: Rewritten, known: Repetition, gone: Collection[int]
+) -> Rewritten:
+    """The same, with those records looked up whose changes are not in the log."""
+    noted = forgetting.texts(connection, space, "activity")
+    return replace(
+        found,
+        questions=list(_questions(connection, space, known, gone)),
+        activities=[number for number, body in noted if _in_json(body, known.derived)],
     )
 
 

@@ -34,7 +34,7 @@ from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
 from langmem_tiers.recall.sources import Key, RecallSource, SpaceSnapshot, read_drawers, read_texts, snapshots
 from langmem_tiers.recall.telemetry import Stopwatch, traced
-from langmem_tiers.storage import drawers, receipts
+from langmem_tiers.storage import drawers, purging, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
 from langmem_tiers.types import (
     Candidate,
@@ -61,6 +61,7 @@ _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
 _NEAR = 0.42
 # So many standing facts answer "what do you know about me" by themselves.
 _ANSWERED = 4
+_NOT_KEPT = "no receipt was kept: something was deleted during this recall"
 # Verdicts on what the model has before it.
 _HAS = frozenset({"in_window", "already_shown"})
 
@@ -146,9 +147,11 @@ class Recall:
         self._rerank = RerankStep(context.reranker, self._request)
         self._notes: list[str] = [*notes]
         self._watch = Stopwatch()
+        self._deleted_before: list[int] = []
 
     def run(self) -> Recalled:
         """Search, choose, render and store the receipt; repeating the call gives the same block."""
+        self._deleted_before = self._deletions()
         kept = self._made_before()
         return self._finish(self.result()) if kept is None else self._repeated(kept)
 
@@ -427,6 +430,8 @@ class Recall:
         kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=tuple(shown)))
         if isinstance(kept, KeptRecall):
             return self._repeated(kept)
+        if kept is None:
+            return replace(recalled, receipt=replace(receipt, notes=(*receipt.notes, _NOT_KEPT)))
         return replace(recalled, receipt=replace(receipt, number=kept, timings=self._watch.timings()))
 
     def _receipt(self, result: RecallResult, tokens: int) -> Receipt:
@@ -465,14 +470,27 @@ class Recall:
         own = found.space == self._own.name
         return found.facts.pointer if own else beside(found.facts.pointer, found.space)
 
-    def _keep(self, kept: KeptRecall) -> int | KeptRecall:
-        """Its number, or that of the receipt of the same call that was stored first."""
+    def _deletions(self) -> list[int]:
+        """How often something was deleted in each of the spaces."""
+        counts = []
+        for source in self._sources:
+            with source.reading() as connection:
+                counts.append(purging.wanted(connection, source.store.key))
+        return counts
+
+    def _keep(self, kept: KeptRecall) -> int | KeptRecall | None:
+        """Its number, or the receipt of the same call that was stored first.
+
+        None if something was deleted since the recall began: the block may hold it, and is not to be stored after that.
+        """
         most = self._context.settings.storage.receipts_kept
         with self._watch.stage("store"), self._own.writing(durable=False) as connection:
             key = self._own.key
             faster = self._same_call(connection)
             if faster is not None:
                 return faster
+            if self._deletions() != self._deleted_before:
+                return None
             number = receipts.put(connection, key, kept, query_hash=self.query.content_hash, most=most)
             mine = [which for space, which, _, _ in kept.shown if space == self._own.name]
             at = to_millis(self._request.now)

@@ -308,6 +308,8 @@ def receipts_of_space(connection: Connection, space: str, of: str) -> dict[int, 
 def file_names_space(path: Path, of: str) -> bool:
     """Whether the receipts in a database file name a space; a quick look that changes nothing.
 
+    A recall that is just storing its receipt there is waited for.
+
     Raises:
         StorageError: the file cannot be read.
     """
@@ -315,5 +317,6 @@ def file_names_space(path: Path, of: str) -> bool:
         return False
     name = orjson.dumps(of).decode()
     with translated(path), closing(sqlite3.connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
         look = "SELECT 1 FROM receipts WHERE instr(shown, ?) > 0 OR instr(body, ?) > 0 LIMIT 1"
         return connection.execute(look, (name, name)).fetchone() is not None
