@@ -9,7 +9,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import ForgetChanged
 from langmem_tiers.forgetting import traces
 from langmem_tiers.forgetting.types import ForgetReceipt, SpacePreview
-from langmem_tiers.settings_file import has_value, unset_value
+from langmem_tiers.settings_file import has_value, require_removable, unset_value
 from langmem_tiers.storage import change_log, inspection
 from langmem_tiers.storage.folder import delete_space, has_space
 from langmem_tiers.transfer import backups
@@ -54,11 +54,13 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
     if confirm is not True and confirm != seen.token:
         raise ForgetChanged(f"The space {name!a} has changed since this token was given.")
     with runtime.keep_closed(name):
-        if seen.settings:  # first, because the file may be written in a way that cannot be changed
+        if seen.settings:
+            require_removable(runtime.path, ("spaces", name))
+        delete_space(runtime.path, name)
+        if seen.settings:
             unset_value(runtime.path, ("spaces", name))
             runtime.layered = runtime.layered.without_space(name)
             runtime.settings = runtime.layered.whole
-        delete_space(runtime.path, name)
     at = runtime.clock()
     shown = traces.clear_others(runtime.path, name, None, runtime.settings.storage, to_millis(at))
     return ForgetReceipt(

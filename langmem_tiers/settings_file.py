@@ -52,6 +52,16 @@ def unset_value(folder: Path, key: Key) -> Path:
     return path
 
 
+def require_removable(folder: Path, key: Key) -> None:
+    """Check that `unset_value` can remove a setting that is there.
+
+    Raises:
+        UnreadableSettings: the file cannot be read, or is written in a way that cannot be changed.
+    """
+    path = folder / FILE
+    _changed(read_text(path) or "", path, key, None)
+
+
 def has_value(folder: Path, key: Key) -> bool:
     """Whether the file of a memory folder sets a setting, or a group of them.
 

@@ -82,8 +82,12 @@ def test_a_space_that_another_process_has_open_is_not_deleted(memory):
     folder = memory.path / "spaces"
     lock = FileLock(next(each for each in folder.iterdir() if "alice" in each.name) / "chroma.lock")
     memory.close()
-    with Memory.open(memory.path, embedder=None) as other, lock, pytest.raises(DatabaseLocked):
-        other.delete_user("alice", confirm=True)
+    settings = (memory.path / "langmem-tiers.toml").read_text()
+    with Memory.open(memory.path, embedder=None) as other, lock:
+        with pytest.raises(DatabaseLocked):
+            other.delete_user("alice", confirm=True)
+        assert other.user("alice").context.settings.recall.limit == 3
+    assert (memory.path / "langmem-tiers.toml").read_text() == settings
 
 
 def test_whoever_works_with_a_space_is_waited_for(memory):
