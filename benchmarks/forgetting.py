@@ -66,25 +66,20 @@ def _text(number: int) -> str:
 
 def _one(memory: Memory, message: str) -> Row:
     """One message: the preview, and the deletion with the purge."""
-    from langmem_tiers.forgetting import forget
-
     alice = memory.user("alice")
+    deleted: list[float] = []
     began = perf_counter()
     preview = alice.forget(messages=message)
     shown = perf_counter()
-    finish = forget.finish
-    forget.finish = lambda *_: False
-    try:
-        alice.forget(messages=message, confirm=preview.token)
-    finally:
-        forget.finish = finish
-    deleted = perf_counter()
-    with memory.use(alice.name) as store:
-        forget.finish(alice.context, store, 0)
+    # Listeners are told between the transaction and the purge.
+    stop = memory.on_activity(lambda _: deleted.append(perf_counter()))
+    alice.forget(messages=message, confirm=preview.token)
+    erased = perf_counter()
+    stop()
     return {
         "preview ms": round((shown - began) * 1000, 1),
-        "deletion ms": round((deleted - shown) * 1000, 1),
-        "bytes s": round(perf_counter() - deleted, 2),
+        "deletion ms": round((deleted[0] - shown) * 1000, 1),
+        "bytes s": round(erased - deleted[0], 2),
     }
 
 

@@ -62,14 +62,14 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
             runtime.layered = runtime.layered.without_space(name)
             runtime.settings = runtime.layered.whole
     at = runtime.clock()
-    shown = traces.clear_others(runtime.path, name, None, runtime.settings.storage, to_millis(at))
+    others = traces.clear_others(runtime.path, name, None, runtime.settings.storage, to_millis(at))
     return ForgetReceipt(
         id=0,
         at=at,
         space=name,
-        counts={"spaces": int(seen.exists), **seen.counts, "receipts": shown, "settings": int(seen.settings)},
+        counts={"spaces": int(seen.exists), **seen.counts, "receipts": others.receipts, "settings": int(seen.settings)},
         stays=0,
-        bytes="gone",
+        bytes="pending" if others.unreached else "gone",
         backups=backups.holding(runtime.path, name),
-        elsewhere=_ELSEWHERE,
+        elsewhere=(*_ELSEWHERE, *others.named("then repeat this call")),
     )

@@ -175,3 +175,59 @@ def test_a_recall_in_flight_while_something_is_forgotten_stores_nothing(tmp_path
         assert "deleted during this recall" in receipt.notes[-1]
         memory.flush()
         assert _left(tmp_path) == []
+
+
+def _damaged(memory, name):
+    (folder,) = [each for each in (memory.path / "spaces").iterdir() if name in each.name]
+    kept = {each.name: each.read_bytes() for each in folder.glob("memory.db*")}
+    for each in folder.glob("memory.db*"):
+        each.unlink()
+    (folder / "memory.db").write_bytes(b"garbage" * 1000)
+    return folder, kept
+
+
+def test_a_damaged_space_does_not_keep_another_from_forgetting(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        _remember(alice)
+        ben = memory.user("ben", fallbacks=[alice.name])
+        assert CANARY in ben.recall("What does my parcel carry?", session="t", threshold=0).block
+    folder, kept = _damaged(memory, "ben")
+    with Memory.open(memory.path, embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        receipt = alice.forget(messages="a1", confirm=True)
+        assert receipt.bytes == "pending"
+        assert "users/ben" in receipt.elsewhere[-1]
+        assert _left(tmp_path) == []
+        assert "still show what was forgotten" in str(alice.doctor())
+        (folder / "memory.db").unlink()
+        for name, held in kept.items():
+            (folder / name).write_bytes(held)
+        memory.flush()
+        assert _left(tmp_path) == []
+        assert "hold nothing of what was deleted" in str(alice.doctor())
+
+
+def test_a_damaged_space_does_not_keep_a_user_from_being_deleted(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        for name in ("alice", "ben"):
+            _remember(memory.user(name))
+    _damaged(memory, "ben")
+    with Memory.open(memory.path, embedder=None, background=False) as memory:
+        receipt = memory.delete_user("alice", confirm=memory.delete_user("alice").token)
+        assert (receipt.counts["drawers"], receipt.bytes) == (2, "pending")
+        assert "users/ben" in receipt.elsewhere[-1]
+        assert memory.spaces() == ("users/ben",)
+
+
+def test_receipts_of_another_space_go_for_the_note_that_is_forgotten_and_for_no_other(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        _remember(alice)
+        alice.documents.write("a.md", f"My parcel carries {CANARY}.\n")
+        alice.documents.write("data.md", "The zeppelin is repainted every March.\n")
+        ben = memory.user("ben", fallbacks=[alice.name])
+        assert "zeppelin" in ben.recall("When is the zeppelin repainted?", session="t", threshold=0).block
+        assert CANARY in ben.recall("What does my parcel carry?", session="u", threshold=0).block
+        alice.forget(messages="a1", confirm=True)
+        assert [each.session for each in ben.receipts()] == ["t"]

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
+from langmem_tiers.forgetting import traces
 from langmem_tiers.forgetting.forget import finish
 from langmem_tiers.storage import purging
 from langmem_tiers.store import SpaceStore
@@ -28,9 +29,10 @@ class PurgeJob:
 
     def due(self, connection: Connection) -> int | None:
         """When the files are rewritten next, None if they hold nothing that was deleted."""
-        if not purging.is_pending(connection, self.store.key):
+        urgent = self._is_urgent(connection)
+        if not (urgent or purging.is_pending(connection, self.store.key)):
             return None
-        if purging.is_urgent(connection, self.store.key):
+        if urgent:
             return to_millis(self.context.clock()) + _AGAIN
         return purging.wanted_at(connection, self.store.key) + _QUIET
 
@@ -40,7 +42,11 @@ class PurgeJob:
             due = self.due(connection)
             if due is None:
                 return False
-            urgent = purging.is_urgent(connection, self.store.key)
+            urgent = self._is_urgent(connection)
         if not urgent and due > to_millis(self.context.clock()):
             return False
-        return finish(self.context, self.store, to_millis(self.context.clock()))
+        return finish(self.context, self.store, to_millis(self.context.clock()))[0]
+
+    def _is_urgent(self, connection: Connection) -> bool:
+        """Whether somebody waits for it, or another space still shows what was forgotten here."""
+        return purging.is_urgent(connection, self.store.key) or traces.is_left(connection, self.store.key)

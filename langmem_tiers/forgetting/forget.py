@@ -13,7 +13,7 @@ from langmem_tiers.forgetting.preview import preview_of
 from langmem_tiers.forgetting.purge import purge
 from langmem_tiers.forgetting.removal import carry_out
 from langmem_tiers.forgetting.selection import Chosen, Selection, choose, query_vector
-from langmem_tiers.forgetting.traces import Traces
+from langmem_tiers.forgetting.traces import Others, Traces
 from langmem_tiers.forgetting.types import LISTS, ForgetPreview, ForgetReceipt
 from langmem_tiers.listeners import notify
 from langmem_tiers.storage import activities, change_log, forgetting, purging
@@ -81,7 +81,7 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
             traces.note(connection, store.key, _traces(planned, seen))
             purging.request(connection, store.key, at=now, now=True)
         notify(context.listeners, activity)
-        done = finish(context, store, now)
+        done, others = finish(context, store, now)
     return ForgetReceipt(
         id=activity.number,
         at=from_millis(now),
@@ -89,18 +89,19 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
         counts=dict(activity.body["counts"]),
         stays=len(seen.stays),
         bytes="gone" if done else "pending",
-        elsewhere=_elsewhere(seen),
+        elsewhere=(*_elsewhere(seen), *others.named("the background goes on until it is reached")),
     )
 
 
-def finish(context: SpaceContext, store: SpaceStore, now: int) -> bool:
+def finish(context: SpaceContext, store: SpaceStore, now: int) -> tuple[bool, Others]:
     """Clear other spaces of what was deleted here, and erase its bytes; False if the background has to go on."""
     try:
-        traces.clear(store, context.folder, context.settings.storage, now)
+        others, cleared = traces.clear(store, context.folder, context.settings.storage, now), True
     except StorageError as error:
         say(log, logging.WARNING, "traces_wait", space=context.name, error=error, reason=error)
-        return False
-    return purge(store, context.closing)
+        others, cleared = Others(), False
+    purged = purge(store, context.closing)
+    return purged and cleared and not others.unreached, others
 
 
 def _traces(planned: Plan, seen: ForgetPreview) -> Traces:

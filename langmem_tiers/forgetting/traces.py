@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import facts, forgetting, purging
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.folder import DATABASE, space_folder, space_names
+from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -17,7 +20,13 @@ if TYPE_CHECKING:
     from langmem_tiers.settings import StorageSettings
     from langmem_tiers.store import SpaceStore
 
+log = logging.getLogger(__name__)
+
 _LEFT = "forgetting:traces"
+_NOT_REACHED = (
+    "the space {name!a} could not be read, and may have receipts that show it: repair it (`langmem-tiers doctor`); "
+    "{then}"
+)
 
 
 class Traces(NamedTuple):
@@ -25,6 +34,17 @@ class Traces(NamedTuple):
 
     numbers: Sequence[int]
     refs: Sequence[str] = ()
+
+
+class Others(NamedTuple):
+    """How many receipts of other spaces there were, and the spaces that could not be read or written."""
+
+    receipts: int = 0
+    unreached: tuple[str, ...] = ()
+
+    def named(self, then: str) -> tuple[str, ...]:
+        """The spaces that were not reached, each with what to do and what happens `then`."""
+        return tuple(_NOT_REACHED.format(name=name, then=then) for name in self.unreached)
 
 
 def note(connection: Connection, space: str, traces: Traces) -> None:
@@ -40,8 +60,15 @@ def left(connection: Connection, space: str) -> Traces:
     return Traces(()) if stored is None else Traces(*json.loads(stored))
 
 
-def clear(store: SpaceStore, memory: Path, settings: StorageSettings, now: int) -> int:
-    """Delete the receipts of other spaces that show what was deleted here; returns how many there were.
+def is_left(connection: Connection, space: str) -> bool:
+    """Whether there are any."""
+    return facts.get(connection, space, _LEFT) is not None
+
+
+def clear(store: SpaceStore, memory: Path, settings: StorageSettings, now: int) -> Others:
+    """Delete the receipts of other spaces that show what was deleted here.
+
+    While spaces are not reached, what is to go stays noted.
 
     Raises:
         StorageError: the rest is deleted later.
@@ -49,61 +76,77 @@ def clear(store: SpaceStore, memory: Path, settings: StorageSettings, now: int) 
     with store.reading() as connection:
         traces = left(connection, store.key)
     if not (traces.numbers or traces.refs):
-        return 0
-    gone = clear_others(memory, store.name, traces, settings, now)
-    with store.writing() as connection:
-        if left(connection, store.key) == traces:
-            facts.drop(connection, store.key, _LEFT)
-    return gone
+        return Others()
+    others = clear_others(memory, store.name, traces, settings, now)
+    if not others.unreached:
+        with store.writing() as connection:
+            if left(connection, store.key) == traces:
+                facts.drop(connection, store.key, _LEFT)
+                if not purging.is_pending(connection, store.key):
+                    purging.request(connection, store.key, at=now, now=True)
+    return others
 
 
-def clear_others(memory: Path, name: str, traces: Traces | None, settings: StorageSettings, now: int) -> int:
+def clear_others(memory: Path, name: str, traces: Traces | None, settings: StorageSettings, now: int) -> Others:
     """Delete the receipts of all other spaces that show these things of a space, or with None anything of it."""
-    return sum(_clear_one(database, name, traces, now) for database in _showing(memory, name, settings))
+    return _in_others(memory, name, settings, lambda database: _clear_one(database, name, traces, now))
 
 
 def count(memory: Path, name: str, settings: StorageSettings) -> int:
     """How many receipts of other spaces show something of a space."""
-    found = 0
-    for database in _showing(memory, name, settings):
+
+    def counted(database: Database) -> int:
         with database.reading() as connection:
-            found += len(forgetting.receipts_of_space(connection, database.space, name))
-        database.close()
-    return found
+            return len(forgetting.receipts_of_space(connection, database.space, name))
+
+    return _in_others(memory, name, settings, counted).receipts
 
 
-def _showing(memory: Path, name: str, settings: StorageSettings) -> Iterator[Database]:
-    """The databases of other spaces with receipts that name a space."""
+def _in_others(memory: Path, name: str, settings: StorageSettings, act: Callable[[Database], int]) -> Others:
+    """Do something with each database of another space that has receipts that name a space; what it returns, added."""
+    found, unreached = 0, []
     for other in space_names(memory):
         path = space_folder(memory, other) / DATABASE
-        if other != name and forgetting.file_names_space(path, name):
-            yield Database(path, settings)
+        try:
+            if other != name and forgetting.file_names_space(path, name):
+                database = Database(path, settings)
+                try:
+                    found += act(database)
+                finally:
+                    database.close()
+        except StorageError as error:
+            say(log, logging.WARNING, "traces_wait", space=other, error=error, reason=error)
+            unreached.append(other)
+    return Others(found, tuple(unreached))
 
 
 def _clear_one(database: Database, name: str, traces: Traces | None, now: int) -> int:
-    try:
-        space = database.space
+    space = database.space
+    with database.writing() as connection:
+        was_clean = not purging.is_pending(connection, space)
+        every = forgetting.receipts_of_space(connection, space, name)
+        found = every if traces is None else _of(every, traces)
+        forgetting.drop_receipts(connection, space, list(found))
+        if found:
+            purging.request(connection, space, at=now, now=True)
+        upto = purging.wanted(connection, space)
+    if found and was_clean and database.rewrite():
         with database.writing() as connection:
-            was_clean = not purging.is_pending(connection, space)
-            every = forgetting.receipts_of_space(connection, space, name)
-            found = every if traces is None else _of(every, traces)
-            forgetting.drop_receipts(connection, space, list(found))
-            if found:
-                purging.request(connection, space, at=now, now=True)
-        if found and was_clean and database.rewrite():
-            with database.writing() as connection:
-                purging.note_all(connection, space, purging.wanted(connection, space))
-            database.empty_log()
-        return len(found)
-    finally:
-        database.close()
+            purging.note_all(connection, space, upto)
+        database.empty_log()
+    return len(found)
 
 
 def _of(found: Mapping[int, list[int | str]], traces: Traces) -> dict[int, list[int | str]]:
     """Of receipts with what they name, those that name one of these."""
-    numbers, refs = set(traces.numbers), traces.refs
+    numbers, refs = set(traces.numbers), set(traces.refs)
     return {
         receipt: named
         for receipt, named in found.items()
-        if any(each in numbers if isinstance(each, int) else any(ref in each for ref in refs) for each in named)
+        if any(each in numbers if isinstance(each, int) else not refs.isdisjoint(_refs(each)) for each in named)
     }
+
+
+def _refs(name: str) -> tuple[str, str]:
+    """What a name in a receipt may stand for: it is an id or path, or one between the kind and the number of a part."""
+    return name, name.partition(":")[2].rpartition("#")[0]

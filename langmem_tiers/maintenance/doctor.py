@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged, StorageError
+from langmem_tiers.forgetting import traces
 from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.knowledge_graph.view_updates import build_view
@@ -93,9 +94,12 @@ def _deleted(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         if not purging.wanted(connection, store.key):
             return
         pending = purging.is_pending(connection, store.key)
+        shown = traces.is_left(connection, store.key)
+    if shown:
+        yield _waiting("receipts of another space still show what was forgotten here; that space could not be read")
     if pending:
         yield _waiting("the bytes of what was deleted wait to be erased from the files")
-    else:
+    elif not shown:
         yield _ok("deleted", "the files hold nothing of what was deleted")
 
 
