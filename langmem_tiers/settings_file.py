@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from langmem_tiers.errors import InvalidSettings, UnreadableSettings
+from filelock import FileLock, Timeout
+
+from langmem_tiers.errors import FolderNotWritable, InvalidSettings, UnreadableSettings
 from langmem_tiers.settings_layers import FILE, FORMAT, Key, Origin, load, read_text
 from langmem_tiers.storage.errors_border import translated
 
 _NEW = f"# Settings of this memory; `langmem-tiers config show` prints those in force.\nformat = {FORMAT}\n"
+_WAIT = 10
+"""Seconds to wait for another process that changes the same file, which takes it a few milliseconds."""
 
 
 def set_value(folder: Path, key: Key, value: Any) -> Path:
@@ -27,10 +31,14 @@ def set_value(folder: Path, key: Key, value: Any) -> Path:
         FolderNotWritable, DiskFull: it cannot be written.
     """
     path = folder / FILE
-    text = read_text(path)
-    changed = _changed(_NEW if text is None else text, path, key, value)
-    load(folder, text=changed)
-    _write(path, changed)
+
+    def changed() -> str:
+        text = read_text(path)
+        written = _changed(_NEW if text is None else text, path, key, value)
+        load(folder, text=written)
+        return written
+
+    _update(path, changed)
     return path
 
 
@@ -43,12 +51,16 @@ def unset_value(folder: Path, key: Key) -> Path:
         FolderNotWritable, DiskFull: it cannot be written.
     """
     path = folder / FILE
-    text = read_text(path) or ""
-    if _found(_values(text, path), key) is None:
-        raise InvalidSettings(
-            f"{'.'.join(key)} is not set in {path}.", way_out="`langmem-tiers config show` says where each is set."
-        )
-    _write(path, _changed(text, path, key, None))
+
+    def changed() -> str:
+        text = read_text(path) or ""
+        if _found(_values(text, path), key) is None:
+            raise InvalidSettings(
+                f"{'.'.join(key)} is not set in {path}.", way_out="`langmem-tiers config show` says where each is set."
+            )
+        return _changed(text, path, key, None)
+
+    _update(path, changed)
     return path
 
 
@@ -116,16 +128,6 @@ def written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def is_set(folder: Path, key: Key) -> bool:
-    """Whether the file of a memory folder sets this, or something in it.
-
-    Raises:
-        UnreadableSettings: the file cannot be read.
-    """
-    path = folder / FILE
-    return _found(_values(read_text(path) or "", path), key) is not None
-
-
 def _ways(values: Any) -> Iterator[Key]:
     """The names on the way to each value, of which an inline table has several."""
     if not isinstance(values, dict) or not values:
@@ -187,6 +189,26 @@ def _found(values: Any, key: Key) -> Any:
     for name in key:
         values = values.get(name) if isinstance(values, dict) else None
     return values
+
+
+def _update(path: Path, changed: Callable[[], str]) -> None:
+    """Read the file, change it and write it, with nobody else changing it in between.
+
+    It is tried before the lock, too: what is refused makes no folder.
+    """
+    changed()
+    real = path.resolve()
+    with translated(path):
+        real.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(real.with_name(f".{real.name}.lock"))
+        try:
+            lock.acquire(timeout=_WAIT)
+        except Timeout:
+            raise FolderNotWritable(f"Another process is changing {path}.", way_out="Repeat the call.") from None
+    try:
+        _write(path, changed())
+    finally:
+        lock.release()
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,6 +1,8 @@
 """Settings from defaults, the file, the environment and code; `langmem-tiers config`."""
 
 import json
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from langmem_tiers import DreamSettings, Memory, RecallSettings, RerankSettings, Settings, Turn, WorkingSettings
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidSettings, NewerSchema, NotAMemoryFolder, UnreadableSettings
+from langmem_tiers.settings_file import set_value, unset_value
 from langmem_tiers.settings_layers import FILE, keys, value_of
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.goldens import WRITES
@@ -284,7 +287,22 @@ def test_config_set_and_unset_keep_comments_and_need_no_memory(folder, config, s
     assert config("unset", "recall.limit")[0] == 0
     assert shown("recall.limit") == (RecallSettings().limit, "default")
     assert shown("recall.rerank.keep")[0] == 3
-    assert [each.name for each in folder.iterdir()] == [FILE]
+    assert sorted(each.name for each in folder.iterdir()) == [f".{FILE}.lock", FILE]
+
+
+def test_what_many_set_and_unset_at_the_same_time_is_all_in_the_file(folder):
+    agents = [f"agent-{number}" for number in range(12)]
+    with ThreadPoolExecutor(12) as many:
+        list(many.map(lambda agent: set_value(folder, ("agents", agent, "recall", "limit"), 3), agents))
+        assert sorted(tomllib.loads((folder / FILE).read_text())["agents"]) == sorted(agents)
+        list(many.map(lambda agent: unset_value(folder, ("agents", agent)), agents[1:]))
+    assert list(tomllib.loads((folder / FILE).read_text())["agents"]) == agents[:1]
+
+
+def test_a_setting_that_is_refused_makes_no_folder(folder):
+    with pytest.raises(InvalidSettings):
+        set_value(folder, ("recall", "limit"), "five")
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(

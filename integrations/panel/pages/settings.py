@@ -187,7 +187,7 @@ def _places(view: View, info: SettingInfo, agent: str | None) -> Iterator[tuple[
         if scope.endswith("-agent") != (agent is not None):
             continue
         refused = _refusal(view, info, scope)
-        there = settings_file.is_set(view.space.memory.path, (*_scope_key(view, scope, agent), *info.key))
+        there = settings_file.has_value(view.space.memory.path, (*_scope_key(view, scope, agent), *info.key))
         yield scope, words.format(space=view.space.name, agent=agent), there, refused
 
 
