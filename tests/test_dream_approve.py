@@ -64,6 +64,18 @@ def test_what_is_approved_is_byte_for_byte_what_a_preview_showed(alice, two, clo
     assert [each.message for each in alice.doctor() if each.level == "problem"] == []
 
 
+def test_what_a_preview_no_longer_lists_since_its_words_were_deleted_is_not_applied(alice):
+    said = alice.knowledge.save("The user said so.").entry  # as the reason of a proposal reads
+    preview = alice.dream(dry_run=True)
+    assert "the user said so" in [each.why for each in preview.decision.accepted]
+    alice.knowledge.delete(said.id)
+    assert len(alice.dream_report(preview.id).decision.accepted) < len(preview.decision.accepted)
+    before = dump(alice)
+    with pytest.raises(DreamConflict, match="deleted for good"):
+        alice.approve_dream(preview.id)
+    assert dump(alice) == before
+
+
 def test_an_approved_dream_is_undone_and_redone_like_any_other(alice, two):
     before = dump(alice)
     report = alice.approve_dream(alice.dream(dry_run=True).id)

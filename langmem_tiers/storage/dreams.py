@@ -157,12 +157,14 @@ def unsay(connection: Connection, space: str, without: Without) -> None:
     """Remove permanently deleted content from everything stored about dreams, including rejected proposals.
 
     `without` returns a text without the passages in question. A dream whose changes contain such words can no longer
-    be undone; all others can. Golden questions that contain or ask for them are deleted.
+    be undone; all others can. A preview whose report contains them can no longer be approved: that would apply what it
+    no longer lists. Golden questions that contain or ask for them are deleted.
     """
+    rows = [(row, _left(row.report, without)) for row in latest(connection, space, -1)]
     held = {number for number, row in changesets.rows(connection, space) if _says(row, without)}
+    held |= {row.number for row, left in rows if left and row.saw is not None}
     changesets.drop(connection, space, held)
-    for row in latest(connection, space, -1):
-        left = _left(row.report, without)
+    for row, left in rows:
         if row.number in held:
             left |= {"changes": "forgotten", "diff": ""}
         if left:
