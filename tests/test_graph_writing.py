@@ -346,6 +346,41 @@ def test_withdrawing_reopens_what_had_been_closed(graph, clock):
     assert graph.withdraw_relation(porto.relation.id).version == gone.version
 
 
+def test_a_corrected_time_keeps_the_words_the_confidence_and_what_it_rests_on(alice, graph, clock):
+    alice.track([Turn(role="user", content="Acme employs Anna.")], session="monday")
+    said = graph.add_relation("Acme", "employs", "Anna", valid_from="2021", evidence=[1], confidence=0.4).relation
+    before = clock()
+    clock.tick(60)
+    right = graph.correct_relation(said.id, valid_from="2020", valid_to="2024-05")
+    assert (right.said, right.confidence, right.subject, right.object) == (said.said, 0.4, said.subject, said.object)
+    assert [each.drawer for each in right.evidence] == [1]
+    assert (right.period.start_unit, right.period.end_unit, ended(right)) == ("year", "month", "2024-05-01")
+    assert [each.id for each in graph.timeline("Anna").relations if not each.withdrawn] == [right.id]
+    assert [each.id for each in graph.timeline("Anna", known_at=before).relations] == [said.id]
+
+
+def test_a_value_keeps_its_unit_when_its_time_is_corrected(graph):
+    said = graph.add_relation("the car", "battery capacity", value=20, unit="Ah").relation
+    right = graph.correct_relation(said.id, valid_from="2024", valid_to=None)
+    assert (right.value, right.period.start_unit) == (Value(text="20", unit="Ah"), "year")
+
+
+def test_the_first_of_january_corrects_a_year_and_the_same_time_changes_nothing(graph):
+    said = graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2024").relation
+    assert graph.correct_relation(said.id, valid_from="2024", valid_to=None) == graph.relation(said.id)
+    right = graph.correct_relation(said.id, valid_from="2024-01-01", valid_to=None)
+    assert (right.id == said.id, right.period.start_unit) == (False, "day")
+
+
+def test_a_correction_that_is_refused_leaves_the_relation_as_it_was(graph):
+    graph.add_relation("Anna", "works at", "Acme", valid_from="2015", valid_to="2018")
+    again = graph.add_relation("Anna", "works at", "Acme", valid_from="2021", valid_to="2022", origin="assistant")
+    for since, until, error in (("2015", "2019", AuthorityTooLow), ("2023", "2022", InvalidPeriod)):
+        with pytest.raises(error):
+            graph.correct_relation(again.relation.id, valid_from=since, valid_to=until, origin="assistant")
+        assert graph.relation(again.relation.id) == again.relation
+
+
 def test_what_was_contradicted_without_a_date_holds_again(alice, graph):
     with writing(alice.context) as within:
         anna = upsert_entity(within, NamedEntity(name="Anna"))
@@ -523,12 +558,13 @@ def test_the_span_of_a_date_is_the_whole_of_it():
 # Who may.
 
 
-@pytest.mark.parametrize("call", ["end", "withdraw", "add"])
+@pytest.mark.parametrize("call", ["end", "withdraw", "correct", "add"])
 def test_an_agent_does_not_end_what_the_user_said(graph, call):
     said = graph.add_relation("Anna", "works at", "Acme", valid_from="2021").relation
     calls = {
         "end": lambda: graph.end_relation(said.id, origin="assistant"),
         "withdraw": lambda: graph.withdraw_relation(said.id, origin="tool"),
+        "correct": lambda: graph.correct_relation(said.id, valid_from="2020", valid_to=None, origin="tool"),
         "add": lambda: graph.add_relation("Anna", "works at", "Acme", valid_to="2024", origin="assistant"),
     }
     with pytest.raises(AuthorityTooLow):

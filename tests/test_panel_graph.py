@@ -137,6 +137,7 @@ def test_ending_withdrawing_and_deleting_a_relation(browser, graph):
         ({"target": "Braga", "since": "2024-05"}, "Anna lives in Braga, since 2024-05"),
         ({"target": "Porto", "since": "2023-01"}, "Anna lives in Porto, since 2023-01"),
         ({"target": "Porto", "since": "2024-05", "until": "2025"}, "Anna lives in Porto, 2024-05 – 2025"),
+        ({"target": "Porto", "since": "2024-05-01"}, "Anna lives in Porto, since 2024-05-01"),
         ({"target": "Porto", "since": "2024-05"}, "nothing was changed"),
     ],
 )

@@ -32,7 +32,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading,
 from langmem_tiers.knowledge_graph.types import GraphDeleted, KeptApart, LikelyPair, Merge, RelationLanded
 from langmem_tiers.language import name_matching, periods
 from langmem_tiers.language.periods import When
-from langmem_tiers.records import Authority, Entity, EntityType, Entry, GraphEvidence, Relation
+from langmem_tiers.records import Authority, Entity, EntityType, Entry, GraphEvidence, Period, Relation
 from langmem_tiers.storage import merges as merge_rows
 from langmem_tiers.storage import relations as relation_rows
 from langmem_tiers.types import Origin
@@ -218,6 +218,39 @@ class KnowledgeGraph(GraphQueries):
                 relations.withdraw_relation(graph, number, by=by)
             return relations.withdraw_relation(graph, which, by=by)
 
+    def correct_relation(
+        self, relation: str, *, valid_from: When | None, valid_to: When | None, origin: Origin = "user"
+    ) -> Relation:
+        """Put the same relation for another time in its place, with its words, its confidence and what it rests on.
+
+        The old one is withdrawn, as by `withdraw_relation`, and both happen or neither. If it holds for exactly this
+        time already, it stays and is returned.
+
+        Args:
+            relation: The id of a relation.
+            valid_from: Since when; None if unknown.
+            valid_to: The first moment at which it no longer holds; None if it still does.
+            origin: Who says so.
+
+        Raises:
+            UnknownRelation, AuthorityTooLow: as for `end_relation`.
+            InvalidPeriod: `valid_to` is not after `valid_from`, or one of them is not a date.
+        """
+        said_by, now = checks.said_by(origin), self._context.clock()
+        which = arguments.text(relation, "relation")
+        start, start_unit = periods.parse_optional(valid_from, now=now)
+        end, end_unit = periods.parse_optional(valid_to, now=now)
+        times = Period(start=start, end=end, start_unit=start_unit, end_unit=end_unit)
+        also = self._same_fact(which)
+        with writing(self._context) as graph:
+            row = graph.row(which)
+            known = relations.read_relation(graph, row.number)
+            if not known.withdrawn and _bounds(known.period) == _bounds(times):
+                return known
+            for number in also:
+                relations.withdraw_relation(graph, number, by=said_by.authority)
+            return relations.correct_times(graph, row, times, **said_by._asdict())
+
     def delete_relation(self, relation: str) -> GraphDeleted:
         """Delete a relation and its history for good, with entries that were found in the same words only.
 
@@ -375,6 +408,12 @@ class KnowledgeGraph(GraphQueries):
             with self._context.open() as store:
                 store.graph.discard()
         return receipt
+
+
+def _bounds(period: Period) -> tuple[object, ...]:
+    """Both ends as they are said: "2024" is not the same as "2024-01-01"."""
+    ends = ((period.start, period.start_unit), (period.end, period.end_unit))
+    return tuple(None if moment is None else (moment, unit) for moment, unit in ends)
 
 
 def _saying_the_same(graph: GraphTransaction, which: str, also: Sequence[int]) -> list[Entry]:

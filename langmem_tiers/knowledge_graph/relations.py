@@ -34,11 +34,12 @@ from langmem_tiers.records import (
     Entity,
     Evidence,
     GraphPath,
+    Period,
     Relation,
     RelationKind,
     VersionReason,
 )
-from langmem_tiers.storage import relations
+from langmem_tiers.storage import entities, relations
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 from langmem_tiers.types import Origin
 
@@ -82,9 +83,12 @@ def add_relation(graph: GraphTransaction, said: NewRelation, *, named: Sequence[
         InvalidPeriod: it ends before it begins.
         AuthorityTooLow: it would end a relation stated with higher authority.
     """
-    new = _checked(said)
+    return _added(graph, _checked(said), said.predicate, named)
+
+
+def _added(graph: GraphTransaction, new: NewRelation, said_as: str, named: Sequence[str]) -> RelationLanded:
     subject, target = _ends(graph, new)
-    row, draft = _rows(graph, new, said.predicate)
+    row, draft = _rows(graph, new, said_as)
     rivals = rivals_of(graph, row)
     placed = place(_interval(graph, row, draft), _intervals(graph, rivals), graph.now)
     row = _stored(graph, row, new, placed, rivals)
@@ -160,6 +164,39 @@ def withdraw_relation(graph: GraphTransaction, which: str | int, *, by: Authorit
             bury_relations(graph, row)
         resolve_around(graph, row)
     return read_relation(graph, row.number)
+
+
+def correct_times(
+    graph: GraphTransaction, row: RelationRow, times: Period, *, origin: Origin, path: GraphPath, authority: Authority
+) -> Relation:
+    """Withdraw a relation and add the same for another time, with its words, its confidence and what it rests on.
+
+    Raises:
+        InvalidPeriod: it would end before it begins.
+        AuthorityTooLow: it was stated with higher authority, or so was one that the corrected one would end.
+    """
+    ends = entities.by_numbers(*graph.at, [each for each in (row.subject, row.object) if each is not None])
+    (old,) = graph.relations([row])
+    right = NewRelation(
+        subject=ends[row.subject],
+        predicate=row.predicate,
+        object=None if row.object is None else ends[row.object],
+        value=old.value,
+        valid_from=times.start,
+        from_unit=times.start_unit,
+        valid_to=times.end,
+        to_unit=times.end_unit,
+        kind=row.kind,
+        origin=origin,
+        path=path,
+        authority=authority,
+        confidence=old.confidence,
+        evidence=tuple(Evidence(drawer=each.drawer, quote=each.quote) for each in old.evidence),
+    )
+    checked = _checked(right)
+    withdraw_relation(graph, row.number, by=authority)
+    number = _added(graph, checked, row.said, ()).relation.number
+    return read_relation(graph, number)
 
 
 def read_relation(graph: GraphTransaction, number: int) -> Relation:

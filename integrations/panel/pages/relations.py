@@ -6,11 +6,11 @@ from datetime import datetime
 
 from starlette.responses import Response
 
-from langmem_tiers.errors import InvalidPeriod, UnknownRelation
+from langmem_tiers.errors import UnknownRelation
 from langmem_tiers.integrations.panel.page import Action, View, get, post
 from langmem_tiers.integrations.panel.pages.entities import path_of, rows_of
 from langmem_tiers.knowledge_graph import wording
-from langmem_tiers.language.periods import Exactness, parse_optional
+from langmem_tiers.language.periods import Exactness
 from langmem_tiers.records import GraphEvidence, Relation
 from langmem_tiers.types import Drawer
 
@@ -70,8 +70,12 @@ def withdraw(view: View) -> Response:
 def correct(view: View) -> Response:
     """Put what is right in its place: another object or value, or other dates."""
     old, target = required(view), view.form.word("target")
-    right = _of_another_time(view, old) if target in {"", old.target} else _of_another_target(view, old, target)
-    if right is None:
+    since, until = _times(view)
+    if target in {"", old.target}:
+        right = view.space.graph.correct_relation(old.id, valid_from=since, valid_to=until)
+    else:
+        right = _of_another_target(view, old, target)
+    if right.id == old.id:
         return view.go(f"/graph/relations/{old.id}", told="It says so already; nothing was changed.")
     when = wording.standing_words(right, view.space.memory.clock())
     return view.go(f"/graph/relations/{right.id}", told=f"Now it says: {wording.relation_words(right)}, {when}.")
@@ -86,31 +90,6 @@ def _of_another_target(view: View, old: Relation, target: str) -> Relation:
     if right.id != old.id:
         graph.withdraw_relation(old.id)
     return graph.relation(right.id) or right
-
-
-def _of_another_time(view: View, old: Relation) -> Relation | None:
-    """The same for another time; None if that is the time that it has.
-
-    Raises:
-        InvalidPeriod: one of the dates is none, or the second is not after the first. Nothing was changed.
-    """
-    now, graph, (since, until) = view.space.memory.clock(), view.space.graph, _times(view)
-    (start, _), (end, _) = parse_optional(since, now=now), parse_optional(until, now=now)
-    if (start, end) == (old.period.start, old.period.end):
-        return None
-    if start is not None and end is not None and end <= start:
-        raise InvalidPeriod("It cannot end before it began.", way_out="Give a later end, or none.")
-    named, value = (old.object.id, None) if old.object is not None else (None, str(old.value))
-    graph.withdraw_relation(old.id)
-    return graph.add_relation(
-        old.subject.id,
-        old.predicate,
-        named,
-        value=value,
-        valid_from=since,
-        valid_to=until,
-        evidence=old.evidence,
-    ).relation
 
 
 def _times(view: View) -> tuple[str | None, str | None]:
