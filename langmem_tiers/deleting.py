@@ -11,7 +11,8 @@ from langmem_tiers.forgetting import traces
 from langmem_tiers.forgetting.types import ForgetReceipt, SpacePreview
 from langmem_tiers.settings_file import has_value, require_removable, unset_value
 from langmem_tiers.storage import change_log, inspection
-from langmem_tiers.storage.folder import delete_space, has_space
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.folder import DATABASE, delete_space, has_space, space_folder
 from langmem_tiers.transfer import backups
 
 if TYPE_CHECKING:
@@ -33,13 +34,29 @@ def preview(runtime: Runtime, name: str) -> SpacePreview:
             head = change_log.head(connection, store.key)
     storage = runtime.settings.storage
     return SpacePreview(
-        token=hashlib.blake2b(f"{name} {exists} {head}".encode(), digest_size=_TOKEN).hexdigest(),
+        token=_token(name, exists, head),
         space=name,
         exists=exists,
         counts=counts,
         traces=traces.count(runtime.path, name, storage),
         settings=has_value(runtime.path, ("spaces", name)),
     )
+
+
+def _token(name: str, exists: bool, head: int) -> str:
+    return hashlib.blake2b(f"{name} {exists} {head}".encode(), digest_size=_TOKEN).hexdigest()
+
+
+def _token_when_closed(runtime: Runtime, name: str) -> str:
+    """The token of a space that is kept closed: nothing can change it any more."""
+    if not has_space(runtime.path, name):
+        return _token(name, False, 0)
+    database = Database(space_folder(runtime.path, name) / DATABASE, runtime.settings.storage)
+    try:
+        with database.reading() as connection:
+            return _token(name, True, change_log.head(connection, database.space))
+    finally:
+        database.close()
 
 
 def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
@@ -51,16 +68,10 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
         StorageError: it could not be deleted.
     """
     seen = preview(runtime, name)
-    if confirm is not True and confirm != seen.token:
-        raise ForgetChanged(f"The space {name!a} has changed since this token was given.")
     with runtime.keep_closed(name):
-        if seen.settings:
-            require_removable(runtime.path, ("spaces", name))
-        delete_space(runtime.path, name)
-        if seen.settings:
-            unset_value(runtime.path, ("spaces", name))
-            runtime.layered = runtime.layered.without_space(name)
-            runtime.settings = runtime.layered.whole
+        if confirm is not True and confirm != _token_when_closed(runtime, name):
+            raise ForgetChanged(f"The space {name!a} has changed since this token was given.")
+        _remove(runtime, name)
     at = runtime.clock()
     others = traces.clear_others(runtime.path, name, None, runtime.settings.storage, to_millis(at))
     return ForgetReceipt(
@@ -73,3 +84,15 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
         backups=backups.holding(runtime.path, name),
         elsewhere=(*_ELSEWHERE, *others.named("then repeat this call")),
     )
+
+
+def _remove(runtime: Runtime, name: str) -> None:
+    """Delete a space that is kept closed, and then its settings: what cannot be deleted keeps them."""
+    has_settings = has_value(runtime.path, ("spaces", name))
+    if has_settings:
+        require_removable(runtime.path, ("spaces", name))
+    delete_space(runtime.path, name)
+    if has_settings:
+        unset_value(runtime.path, ("spaces", name))
+        runtime.layered = runtime.layered.without_space(name)
+        runtime.settings = runtime.layered.whole

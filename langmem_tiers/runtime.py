@@ -77,7 +77,6 @@ class Runtime:
         self._listeners: list[Listener] = []
         self._process = os.getpid()
         self._closing = False
-        self._leaving: set[str] = set()
         self._at_exit = _close_at_exit(self)
 
     def close(self) -> None:
@@ -127,7 +126,7 @@ class Runtime:
             role=partial(self.access.role, caller, name),
             require_role=partial(self.access.require, caller, name),
             wake=partial(self.wake, name),
-            closing=lambda: self._closing or name in self._leaving,
+            closing=lambda: self._closing or self._spaces.is_kept_closed(name),
             embedder=self._embedder_of(name),
             model=self._model,
             reranker=self.reranker,
@@ -217,13 +216,9 @@ class Runtime:
             DatabaseLocked: somebody in this process goes on working with it.
         """
         self._require_open()
-        self._leaving.add(name)
-        try:
-            with self._spaces.closed(name, _CLOSING):
-                yield
-                self.tally.drop(name)
-        finally:
-            self._leaving.discard(name)
+        with self._spaces.closed(name, _CLOSING):
+            yield
+            self.tally.drop(name)
 
     def wake(self, name: str) -> None:
         """Have the background check a space."""
@@ -274,12 +269,13 @@ class Runtime:
             say(log, logging.WARNING, "embedder_changed", space=name, **told)
 
     def _work(self, name: str, stop: Callable[[], bool]) -> WorkLeft:
-        if not self.layered.of(name).enabled or name in self._leaving or not has_space(self.path, name):
+        leaving = partial(self._spaces.is_kept_closed, name)
+        if not self.layered.of(name).enabled or leaving() or not has_space(self.path, name):
             return WorkLeft.DONE
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
             jobs = self.jobs(store)
-            outcome = jobs.run(lambda: stop() or name in self._leaving)
+            outcome = jobs.run(lambda: stop() or leaving())
             later = jobs.seconds_to_next(store)
             self.tally.book(name, store.database)
         if self._worker is not None and later is not None:

@@ -131,6 +131,7 @@ class OpenSpaces:
             MemoryClosed: `close` was called.
         """
         with self._changed:
+            self._changed.wait_for(lambda: name not in self._kept_closed)
             self.require_open()
             self._kept_closed.add(name)
         try:
@@ -142,6 +143,10 @@ class OpenSpaces:
             with self._changed:
                 self._kept_closed.discard(name)
                 self._changed.notify_all()
+
+    def is_kept_closed(self, name: str) -> bool:
+        """Whether a space is being kept closed: whoever works with it should come to an end."""
+        return name in self._kept_closed
 
     def _left_by_all(self, name: str, patience: float) -> _Slot | None:
         """The slot of a space, once nobody uses it; it is no longer among those that are open."""

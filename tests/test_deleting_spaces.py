@@ -1,6 +1,7 @@
 """Deleting a whole space while the memory is open: nothing of it is left, and nothing brings it back."""
 
 import threading
+import time
 
 import pytest
 
@@ -74,6 +75,49 @@ def test_a_token_stands_for_the_space_as_it_was(memory):
     memory.user("alice").track([Turn(role="user", content="And I sing.", message_id="a2")], session="s")
     with pytest.raises(ForgetChanged):
         memory.delete_user("alice", confirm=token)
+
+
+def test_what_is_said_while_a_deletion_waits_is_not_deleted_with_a_token_from_before(memory):
+    alice, token, told = memory.user("alice"), memory.delete_user("alice").token, []
+
+    def delete():
+        try:
+            memory.delete_user("alice", confirm=token)
+        except ForgetChanged as error:
+            told.append(error)
+
+    thread = threading.Thread(target=delete)
+    with memory.use("users/alice"):
+        thread.start()
+        while not alice.context.closing():
+            time.sleep(0.01)
+        with Memory.open(memory.path, embedder=None, background=False) as other:
+            other.user("alice").track([Turn(role="user", content="And I sing.", message_id="a2")], session="s")
+    thread.join()
+    assert told
+    assert len(alice.drawers()) == 2
+
+
+def test_two_deletions_of_one_space_wait_for_each_other(memory, monkeypatch):
+    from langmem_tiers import deleting
+
+    usual, inside, most = deleting.delete_space, [], []
+
+    def slowly(*given):
+        inside.append(1)
+        time.sleep(0.3)
+        most.append(len(inside))
+        usual(*given)
+        inside.pop()
+
+    monkeypatch.setattr(deleting, "delete_space", slowly)
+    both = [threading.Thread(target=memory.delete_user, args=("alice",), kwargs={"confirm": True}) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert most == [1, 1]
+    assert memory.spaces() == ("users/ben",)
 
 
 def test_a_space_that_another_process_has_open_is_not_deleted(memory):

@@ -58,6 +58,55 @@ def test_a_token_stands_for_what_was_shown(space):
     assert len(space.drawers(session="tuesday")) == 2
 
 
+LONG = "The user likes tea and cake. " * 9
+
+
+def _working(space):
+    inbox = space.working.of("session", "tuesday")
+    inbox.save("inbox", "Old and unimportant.")
+    return {"session": "tuesday"}, lambda: inbox.save("inbox", "New and important.")
+
+
+def _entry(space):
+    saved = space.knowledge.save(LONG + "Mild.").entry
+    return {"entries": [saved.id]}, lambda: space.knowledge.update(saved.id, content=LONG + "Strong.")
+
+
+def _file(space):
+    space.documents.write_file("badge.bin", b"\xff The badge is kz77qx41.")
+    return {"messages": "a1"}, lambda: space.documents.write_file("badge.bin", b"\xff kz77qx41, and more.")
+
+
+def _task(space):
+    space.tasks.start("Badge", id="badge", state="The badge is kz77qx41.\n\nOpen.")
+    return {"messages": "a1"}, lambda: space.tasks.update("badge", state="The badge kz77qx41 is lost.\n\nOpen.")
+
+
+@pytest.mark.parametrize("made", [_working, _entry, _file, _task])
+def test_a_token_stands_for_what_is_beyond_the_beginning_that_was_shown(space, made):
+    selection, change = made(space)
+    token = space.forget(**selection).token
+    assert space.forget(**selection).token == token
+    change()
+    with pytest.raises(ForgetChanged):
+        space.forget(**selection, confirm=token)
+
+
+def test_a_preview_shows_the_beginning_of_a_value(space):
+    space.working.of("session", "tuesday").save("inbox", LONG)
+    (shown,) = space.forget(session="tuesday").working
+    assert (shown.ref, shown.text) == ("session/tuesday/inbox", LONG[:200])
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_that_is_no_utf8_goes_if_it_repeats_it(space, encoding):
+    space.documents.write_file("badge.md", "Für kz77qx41.\nTee.".encode(encoding))
+    space.documents.write_file("tea.md", "Für Tee.".encode(encoding))
+    assert [(each.ref, each.partly) for each in space.forget(messages="a1").documents] == [("badge.md", False)]
+    space.forget(messages="a1", confirm=True)
+    assert [each.path for each in space.documents.list()] == ["tea.md"]
+
+
 def test_something_has_to_say_what_to_forget(space):
     with pytest.raises(InvalidInput, match="says what to forget"):
         space.forget()

@@ -91,7 +91,7 @@ def plan(store: SpaceStore, connection: Connection, chosen: Chosen, settings: Se
         entries_stay=staying,
         graph=graph,
         repetition=known,
-        rewritten=repeating(store, connection, known, gone, ended, settings, now),
+        rewritten=repeating(store, connection, known, gone, ended, settings),
         receipts=_receipts(store, connection, held, turns, known),
         sessions=sessions,
         ended=ended,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
     from langmem_tiers.types import Drawer
 
-_SHOWN = 200  # characters
+_MOST = 200  # characters
 _TOKEN = 16  # bytes
 
 
 def preview_of(connection: Connection, space: str, plan: Plan) -> ForgetPreview:
     """The preview of a plan, with its token."""
-    lists: dict[str, tuple[ForgetItem, ...]] = {
+    whole: dict[str, tuple[ForgetItem, ...]] = {
         "drawers": tuple(_drawers(plan.drawers)),
         "entries": tuple(_item(each.id, each.content, _why_entry(plan, each)) for each in plan.entries),
         "stays": tuple(_staying(connection, space, plan)),
@@ -35,23 +36,25 @@ def preview_of(connection: Connection, space: str, plan: Plan) -> ForgetPreview:
     gone = set(plan.drawers)
     touched = dreams.naming(connection, space, lambda text: without(text, plan.repetition.derived), gone)
     return ForgetPreview(
-        token=_token(lists, plan),
+        token=_token(whole, plan),
         receipts=len(plan.receipts),
         dreams=len(touched),
         vectors=embedding_cache.chunks_of(connection, space, plan.drawers) + len(plan.entries),
         sessions=tuple(plan.sessions),
-        **lists,
+        **{name: tuple(map(_shown, some)) for name, some in whole.items()},
     )
 
 
-def _token(lists: Mapping[str, Iterable[ForgetItem]], plan: Plan) -> str:
-    """A hash of what goes and of what is left of it; receipts and other traces come and go meanwhile."""
+def _token(whole: Mapping[str, Iterable[ForgetItem]], plan: Plan) -> str:
+    """A hash of what goes, as it is now, and of what is left of it; receipts and other traces come and go meanwhile."""
     named: dict[str, Any] = {
-        name: [(each.ref, each.text, each.partly) for each in some] for name, some in lists.items()
+        name: [(each.ref, each.text, each.partly) for each in some] for name, some in whole.items()
     }
+    named["versions"] = [(each.id, each.version) for each in plan.entries]
     named["left"] = [
         [(before.id, None if left is None else left.summary) for before, left in plan.rewritten.episodes],
-        [(path, text) for path, text, _ in plan.rewritten.documents],
+        [(document.path, document.version, text) for document, text, _ in plan.rewritten.documents],
+        [(task.id, task.state, title, state) for task, title, state in plan.rewritten.tasks],
         [(version, text) for version, text, _ in plan.rewritten.identity],
     ]
     named["hashes"] = sorted(each.content_hash.hex() for each in plan.turns)
@@ -59,7 +62,11 @@ def _token(lists: Mapping[str, Iterable[ForgetItem]], plan: Plan) -> str:
 
 
 def _item(ref: str, text: str, why: str, *, partly: bool = False) -> ForgetItem:
-    return ForgetItem(ref=ref, text=one_line(text)[:_SHOWN], why=why, partly=partly)
+    return ForgetItem(ref=ref, text=text, why=why, partly=partly)
+
+
+def _shown(item: ForgetItem) -> ForgetItem:
+    return replace(item, text=one_line(item.text)[:_MOST])
 
 
 def _drawers(held: Mapping[int, Drawer]) -> Iterator[ForgetItem]:
@@ -102,8 +109,8 @@ def _rewritten(plan: Plan) -> dict[str, tuple[ForgetItem, ...]]:
             if left is None or left.summary != before.summary or left.abstract != before.abstract
         ),
         "documents": tuple(
-            _item(path, "\n".join(lines), "lines that repeat it", partly=text is not None)
-            for path, text, lines in known.documents
+            _item(document.path, "\n".join(lines), "lines that repeat it", partly=text is not None)
+            for document, text, lines in known.documents
         ),
         "identity": tuple(
             _item(f"version {version}", line, "the identity repeats it", partly=True)
@@ -112,8 +119,10 @@ def _rewritten(plan: Plan) -> dict[str, tuple[ForgetItem, ...]]:
             for line in lines
         ),
         "tasks": tuple(_item(task.id, task.title, "it repeats it", partly=True) for task, _, _ in known.tasks),
-        "working": tuple(_item(key, key, "it repeats it, or is of a session that goes") for key in known.working),
-        "store_items": tuple(_item(items.ref(*place), place[1], "it repeats it") for place in known.items),
+        "working": tuple(
+            _item(row.key, row.value, "it repeats it, or is of a session that goes") for row in known.working
+        ),
+        "store_items": tuple(_item(items.ref(*row.place), row.value, "it repeats it") for row in known.items),
         "questions": tuple(_item(str(number), text, "it asks about it") for number, text in known.questions),
     }
 

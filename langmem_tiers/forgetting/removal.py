@@ -136,16 +136,16 @@ def _rewrite(connection: Connection, space: str, plan: Plan, settings: Settings,
     known = plan.rewritten
     for before, left in known.episodes:
         _rewrite_episode(connection, space, before, left, settings, now)
-    for path, text, _ in known.documents:
-        _rewrite_document(connection, space, path, text, settings, now)
+    for document, text, _ in known.documents:
+        _rewrite_document(connection, space, document.path, text, settings, now)
     for version, text, _ in known.identity:
         identities.rewrite(connection, space, version, text, at=now)
     for task, title, state in known.tasks:
         tasks.change(connection, space, task, at=now, title=title, state=state)
     for task in known.task_ids:
         tasks.rename(connection, space, task, validation.new_id(), at=now)
-    working_entries.remove(connection, space, known.working, now)
-    items.drop(connection, space, known.items, now)
+    working_entries.remove(connection, space, [row.key for row in known.working], now)
+    items.drop(connection, space, [row.place for row in known.items], now)
     for number, _ in known.questions:
         dreams.remove_question(connection, space, number)
     repeating.feedback_left(connection, space, plan.repetition)

@@ -12,8 +12,8 @@ from langmem_tiers.forgetting.repetition import Repetition
 from langmem_tiers.knowledge import document_text
 from langmem_tiers.language.sentences import passages, without
 from langmem_tiers.language.summaries import abstract
-from langmem_tiers.records import Episode, Task
-from langmem_tiers.storage import documents, dreams, episodes, feedback, forgetting, identities, items, tasks
+from langmem_tiers.records import Document, Episode, Task
+from langmem_tiers.storage import documents, drawers, dreams, episodes, feedback, forgetting, identities, items, tasks
 from langmem_tiers.storage import working_entries as working
 from langmem_tiers.storage.forgetting import MessageFilter
 
@@ -35,16 +35,16 @@ class Rewritten:
     """Records that go or change because they repeat what is forgotten; None is for those of which nothing is left."""
 
     episodes: Sequence[tuple[Episode, Episode | None]] = ()
-    documents: Sequence[tuple[str, str | None, tuple[str, ...]]] = ()
-    """Path, what is left, and the lines that go."""
+    documents: Sequence[tuple[Document, str | None, tuple[str, ...]]] = ()
+    """The document, what is left of it, and the lines that go."""
     identity: Sequence[tuple[int, str, tuple[str, ...]]] = ()
     """Version, what is left of it, and the lines that go; the newest first."""
     tasks: Sequence[tuple[Task, str, str]] = ()
     """The task, and what is left of its title and its state."""
     task_ids: Sequence[Task] = ()
     """Tasks that get another id."""
-    working: Sequence[str] = ()
-    items: Sequence[items.Place] = ()
+    working: Sequence[working.WorkingRow] = ()
+    items: Sequence[items.ItemRow] = ()
     questions: Sequence[tuple[int, str]] = ()
     activities: Sequence[int] = ()
     closets: Sequence[int] = ()
@@ -58,7 +58,6 @@ def repeating(
     gone: Collection[int],
     ended: Collection[str],
     settings: Settings,
-    now: int,
 ) -> Rewritten:
     """Everything that repeats what is forgotten, with what is left of it; `ended` are sessions that go as a whole."""
     space = store.key
@@ -68,8 +67,8 @@ def repeating(
         identity=list(_identity(connection, space, known)),
         tasks=list(_tasks(connection, space, known)),
         task_ids=[each for each in tasks.find(connection, space) if _named_so(each.id, known)],
-        working=list(_working(connection, space, known, ended, now)),
-        items=[row.place for row in items.under(connection, space, "") if _in_item(row, known)],
+        working=list(_working(connection, space, known, ended)),
+        items=[row for row in items.under(connection, space, "") if _in_item(row, known)],
         closets=[number for number, name in forgetting.texts(connection, space, "closet") if known.derived(name)],
         wings=[number for number, name in forgetting.texts(connection, space, "wing") if known.derived(name)],
     )
@@ -129,16 +128,14 @@ def _left_of(episode: Episode, repeats: Callable[[str], bool], settings: Setting
 
 def _documents(
     connection: Connection, space: str, known: Repetition, gone: Collection[int]
-) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
-    from langmem_tiers.storage import drawers
-
+) -> Iterator[tuple[Document, str | None, tuple[str, ...]]]:
     pointers = {each.pointer for each in drawers.read(connection, space, gone).values()}
     for path in documents.paths(connection, space):
         held = documents.read(connection, space, path)
         if held is None:
             continue
-        if _named_so(path, known):
-            yield path, None, (path, *_lines_gone(held.content, ""))
+        if _named_so(path, known) or _in_file(held, known):
+            yield held, None, (path, *_lines_gone(held.content, ""))
             continue
         ours = bool(_DAY.fullmatch(path)) or path.startswith(document_text.DREAMT)
         repeats = known.derived if ours else known.written
@@ -148,7 +145,15 @@ def _documents(
             continue
         left = _lines_left(held.content, repeats, pointers)
         if left != held.content:
-            yield path, left if left.strip() else None, _lines_gone(held.content, left)
+            yield held, left if left.strip() else None, _lines_gone(held.content, left)
+
+
+def _in_file(held: Document, known: Repetition) -> bool:
+    """Whether a file that is no UTF-8 repeats it; the letters of its text are also found in UTF-16."""
+    if held.encoding == "utf-8":
+        return False
+    text = held.data.decode("latin-1").replace("\0", "")
+    return known.may(text) and any(known.written(passage) for passage in _pieces(text))
 
 
 def _lines_left(text: str, repeats: Callable[[str], bool], pointers: Collection[str]) -> str:
@@ -188,12 +193,14 @@ def _named_so(name: str, known: Repetition) -> bool:
     return known.written(name) or known.written(said)
 
 
-def _working(connection: Connection, space: str, known: Repetition, ended: Collection[str], now: int) -> Iterator[str]:
+def _working(
+    connection: Connection, space: str, known: Repetition, ended: Collection[str]
+) -> Iterator[working.WorkingRow]:
     for row in working.every(connection, space):
         own = any(row.key.startswith(f"session/{session}/") for session in ended)
         said = "\n".join((row.value, row.key.replace("/", " "), *row.tags, row.category or ""))
         if own or (known.may(said) and any(known.written(passage) for passage in _pieces(said))):
-            yield row.key
+            yield row
 
 
 def _in_item(row: items.ItemRow, known: Repetition) -> bool:
