@@ -263,6 +263,36 @@ def test_a_damaged_space_is_left_out_and_named_and_the_others_are_backed_up(grow
     assert not (tmp_path / "bob.zip").exists()
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_spaces_after_one_with_damaged_pages_are_backed_up(grown, tmp_path, ending):
+    told(grown, "alice", *(f"Line {place} of a long story." * 20 for place in range(300)), session="story")
+    grown.close()
+    [file] = grown.path.glob("spaces/users-alice*/memory.db")
+    pages = bytearray(file.read_bytes())
+    for place in range(60 * 4096, len(pages), 7 * 4096):
+        pages[place : place + 200] = b"\xff" * 200
+    file.write_bytes(pages)
+    with reopened(grown.path) as memory:
+        report = memory.backup(tmp_path / f"copy{ending}")
+    assert ([each.space for each in report.left_out], report.spaces) == (["users/alice"], ("users/bob",))
+    assert Memory.restore(report.path, tmp_path / "back").spaces == ("users/bob",)
+
+
+@pytest.mark.parametrize("name", ["my prompt.md", "dream.v2.md", "träume: nachts.md", "x" * 100 + ".md"])
+def test_a_prompt_may_be_called_anything_and_is_restored(grown, tmp_path, name):
+    (grown.path / "directives" / name).write_text("Dream well.")
+    grown.backup(tmp_path / "copy.zip")
+    Memory.restore(tmp_path / "copy.zip", tmp_path / "back")
+    assert (tmp_path / "back" / "directives" / name).read_text() == "Dream well."
+
+
+def test_a_backup_that_could_not_be_restored_is_an_error_when_it_is_made(grown, tmp_path):
+    (grown.path / "directives" / "two\nlines.md").write_text("Dream well.")
+    with pytest.raises(BackupDamaged, match="no file of a memory"):
+        grown.backup(tmp_path / "copy.zip")
+    assert not (tmp_path / "copy.zip").exists()
+
+
 # The list of backups
 
 
@@ -377,6 +407,9 @@ def set_path(path):
         set_path("../outside.md"),
         set_path("/etc/passwd"),
         set_path("directives/../../outside.md"),
+        set_path("./outside.md"),
+        set_path("C:/outside.md"),
+        set_path("directives/two\nlines.md"),
         set_path("spaces/users-eve-1/memory.db"),
         set_path("C:\\outside.md"),
         set_path("a/b.md\0"),

@@ -221,6 +221,18 @@ def test_an_entry_whose_file_says_inactive_is_put_aside(alice, folder):
     assert _files(folder) == {}
 
 
+@pytest.mark.parametrize("head", ["status: inactive", "id: 0123456789ab\nstatus: inactive"])
+def test_a_new_file_that_says_inactive_is_a_problem_and_no_active_entry(alice, folder, head):
+    alice.sync(folder)
+    file = folder / "knowledge" / "cocoa.md"
+    file.parent.mkdir()
+    file.write_text(f"---\n{head}\n---\nThe user once liked cocoa.\n")
+    report = alice.sync(folder, prefer="folder")
+    assert "cannot be inactive" in _reasons(report)["knowledge/cocoa.md"]
+    assert _words(alice) == set()
+    assert file.exists()
+
+
 def test_what_is_put_aside_in_the_memory_goes_from_the_folder(alice, folder):
     entry = _tea(alice)
     alice.sync(folder)
@@ -437,6 +449,7 @@ HOSTILE = {
     "long": "word " * 200_000,
     "invalid category": "---\ncategory: a/../b\n---\nText.",
     "foreign id": "---\nid: ffffffffffff\n---\nText.",
+    "merge of git in the front matter": "---\n<<<<<<< HEAD\npinned: true\n=======\n>>>>>>> other\n---\nOne.\n",
     "merge of git": "<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> other\n",
     "secret": f"The key is {SECRET}.",
 }
@@ -456,6 +469,18 @@ def test_a_file_that_cannot_be_taken_over_is_a_problem_and_stays(tmp_path, folde
         assert list(_reasons(report)) == ["knowledge/x.md"]
         assert file.read_text() == HOSTILE[name]
         assert _words(alice) == {"The user prefers tea."}
+
+
+def test_an_entry_that_quotes_a_merge_of_git_syncs_both_ways(alice, folder):
+    words = "Git marks conflicts so:\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> other"
+    alice.knowledge.save(words, category="work", origin="user")
+    alice.sync(folder)
+    again = alice.sync(folder)
+    assert (again.settled, again.to_folder, again.unchanged) == (True, (), 1)
+    _edit(_entry_file(folder), "category: work", "category: git")
+    assert alice.sync(folder).problems == ()
+    assert [each.entry.category for each in alice.knowledge.search()] == ["git"]
+    assert _words(alice) == {words}
 
 
 def test_what_is_no_utf8_is_a_problem_in_knowledge_and_bytes_in_notes(alice, folder):

@@ -70,11 +70,9 @@ def parse(text: str) -> EntryFile:
     """What a file says.
 
     Raises:
-        UnreadableFile: its front matter is not as it should be, or it holds an unresolved merge of git.
+        UnreadableFile: its front matter is not as it should be.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    if _MERGE_OF_GIT.search(text):
-        raise _unreadable("it holds an unresolved merge of git")
     head, body = _split(text)
     fields = _mapping(head)
     if strange := sorted(fields.keys() - _KNOWN):
@@ -91,6 +89,16 @@ def parse(text: str) -> EntryFile:
         project=_text(fields, "project"),
         rest=tuple((name, fields[name]) for name in _SET_BY_MEMORY if fields.get(name) is not None),
     )
+
+
+def require_merged(text: str) -> None:
+    """Check that git has merged a text.
+
+    Raises:
+        UnreadableFile: there are marks of a conflict in it.
+    """
+    if _MERGE_OF_GIT.search(text):
+        raise _unreadable("it holds an unresolved merge of git")
 
 
 def _head(entry: Entry) -> Iterator[str]:
@@ -133,6 +141,7 @@ def _split(text: str) -> tuple[str, str]:
 def _mapping(text: str) -> dict[str, Value]:
     if len(text) > _MOST_CHARACTERS:
         raise _unreadable(f"its front matter has more than {_MOST_CHARACTERS:,} characters")
+    require_merged(text)
     try:
         return _read(yaml.parse(text, Loader=yaml.BaseLoader))
     except yaml.YAMLError as error:

@@ -33,6 +33,7 @@ Verdict = Literal["same", "memory", "folder", "conflict"]
 
 _IDENTITY = "identity"
 _NOT_HERE = "there is no entry {id} in this memory: --prefer folder, or taking out its id, makes a new entry of it"
+_NEW_INACTIVE = "a new entry cannot be inactive: take out `status`, or the file"
 
 
 def make(
@@ -309,6 +310,9 @@ class _Planner:
             self._write_entry(held, found)
 
     def _add(self, found: FoundEntry, *, key: str, corrects: str | None = None) -> None:
+        if found.file.active is False:
+            self.plan.problems.append(SyncProblem(path=found.path, reason=_NEW_INACTIVE))
+            return
         self.plan.to_memory.append(
             AddEntry(
                 key=key,

@@ -150,6 +150,7 @@ class _Reader:
         self._settings = settings
         self._renamed = renamed
         self._problems = problems
+        self._bases = bases
         self._ids = {base.path: key.partition(":")[2] for key, base in bases.items() if key.startswith("entry:")}
         self._places = {entry: path for path, entry in self._ids.items()}
         self._entries: defaultdict[str, list[FoundEntry]] = defaultdict(list)
@@ -193,6 +194,10 @@ class _Reader:
         file = front_matter.parse(_text(data))
         known = self._renamed.get(path) or file.id or self._ids.get(path)
         found = FoundEntry(path=path, data=data, file=file, fields=self._fields(path, file))
+        base = self._bases.get(f"entry:{known.lower()}") if known else None
+        if base is None or base.marks.get("content") != mark(found.fields["content"]):
+            # What the memory said at the last sync is no merge, whatever it looks like.
+            front_matter.require_merged(file.body)
         if known is None:
             self._new.append(found)
         else:

@@ -30,9 +30,10 @@ _MOST_FILES = 500_000
 # Databases shrink to a fifth, empty ones to a sixtieth.
 _MOST_SHRUNK = 500
 _SMALL = 64 << 20
-_NAME = re.compile(
-    r"langmem-tiers\.(json|toml)|spaces/[a-z0-9-]{1,100}/(memory\.db|space\.json)|(?!spaces/)([\w.-]{1,64}/){1,8}[\w-]{1,64}\.md"
-)
+_PART = r"[^/\\\x00-\x1f\x7f]{1,255}"
+# Nothing but spaces is below spaces/, and Windows takes `C:` for a drive.
+_PROMPT = rf"(?!spaces/|[A-Za-z]:)({_PART}/){{1,8}}{_PART}(?<=\.md)"
+_NAME = re.compile(rf"langmem-tiers\.(json|toml)|spaces/[a-z0-9-]{{1,100}}/(memory\.db|space\.json)|{_PROMPT}")
 
 
 class _Strict(BaseModel):
@@ -260,7 +261,7 @@ def _require_sound(backup: Path, manifest: Manifest) -> None:
     paths = [each.path for each in manifest.files]
     folders = {each.folder for each in manifest.spaces}
     wanted = {f"spaces/{folder}/{name}" for folder in folders for name in ("memory.db", "space.json")}
-    odd = next((path for path in paths if not _NAME.fullmatch(path) or ".." in path.split("/")), None)
+    odd = next((path for path in paths if not _NAME.fullmatch(path) or {".", ".."} & {*path.split("/")}), None)
     if odd is not None:
         raise damaged(backup, f"it holds {ascii(odd)[:80]}, which is no file of a memory")
     of_spaces = {path for path in paths if path.startswith("spaces/")}

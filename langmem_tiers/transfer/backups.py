@@ -45,6 +45,7 @@ from langmem_tiers.transfer.backup_files import (
     digest,
     private,
     private_copy,
+    read_manifest,
     sealed,
     unpack,
 )
@@ -123,7 +124,7 @@ def back_up(
     with draft(target) as work:
         making = _Making(context, folder, work, clock, advance or _unseen)
         manifest, left_out = making.run(spaces, target, prompts, whole=whole)
-        unpack(making.made, manifest, None)
+        unpack(making.made, read_manifest(making.made), None)
         with translated(target):
             if target.is_dir():
                 target.rmdir()
@@ -255,6 +256,8 @@ class _Making:
             try:
                 kept.append(self._space(name, into, at))
             except (DatabaseDamaged, NewerSchema, MigrationFailed, NotAMemoryFolder) as error:
+                for copy in self._work.glob(f"{DATABASE}*"):
+                    copy.unlink()  # the next space is copied to the same place
                 if len(spaces) == 1:
                     raise
                 left_out.append(SpaceLeftOut(space=name, reason=error.message))
