@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 import unicodedata
 from urllib.parse import quote, unquote
 from uuid import UUID
@@ -71,6 +72,11 @@ def caller_space(who: str | int | UUID) -> str:
         InvalidSpace: it is neither.
     """
     return check_space(who) if isinstance(who, str) and is_personal(who) else user_space(who)
+
+
+def new_id() -> str:
+    """A random id for a record: 12 hexadecimal characters, of which the first is a letter, so that none is a number."""
+    return secrets.choice("abcdef") + secrets.token_hex(6)[1:]
 
 
 def space_mark(name: str) -> str:

@@ -205,7 +205,7 @@ def test_a_timeline_is_drawn(run, tmp_path):
 @pytest.mark.parametrize("options", [[], ["Anna"]], ids=["whole", "part"])
 def test_graphml_is_read_by_others(run, ids, tmp_path, options):
     run("graph", *options, "--out", tmp_path / "graph.graphml")
-    read = networkx.read_graphml(tmp_path / "graph.graphml", force_multigraph=True)
+    read = networkx.read_graphml(tmp_path / "graph.graphml", force_multigraph=True, edge_key_type=str)
     names = networkx.get_node_attributes(read, "label")
     edge = next(data for *_, key, data in read.edges(keys=True, data=True) if key == ids["Porto"])
     assert {"Anna", "Porto", "user"} <= set(names.values())

@@ -1,5 +1,7 @@
 """Names: what may name a space or a category, and how any user id becomes a space and a folder of its own."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,3 +152,21 @@ def test_a_memory_opened_again_knows_its_spaces(tmp_path):
             memory.user("alice").track([Turn(role="user", content="hello")], session=f"s{number}")
             assert memory.spaces() == ("users/alice",)
             assert len(memory.user("alice").drawers()) == number + 1
+
+
+def test_no_id_can_be_taken_for_a_number(tmp_path):
+    with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
+        known = memory.user("alice").knowledge
+        ids = [known.save(f"Fact {number} of alice.", category="facts").entry.id for number in range(60)]
+    assert all(each[0] in "abcdef" and len(each) == 12 for each in ids)
+
+
+def test_an_id_of_digits_alone_is_an_id_and_no_number(tmp_path):
+    entry = {"id": "123456789012", "content": "Likes tea.", "createdAt": "2026-01-01T00:00:00Z", "category": "facts"}
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "tea.json").write_text(json.dumps(entry))
+    with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
+        memory.import_file(tmp_path / "facts", format="rockbot", user="alice")
+        alice = memory.user("alice")
+        alice.recall("What does alice like to drink, tea?", session="s")
+        assert "Likes tea" in str(alice.why(of="123456789012"))

@@ -137,6 +137,23 @@ def test_an_older_file_is_backed_up_as_it_was_and_then_migrated(database):
     assert (pragma(backup, "user_version"), pragma(database.path, "user_version")) == (len(LONGER) - 1, len(LONGER))
 
 
+def test_an_older_file_that_many_open_at_once_is_backed_up_as_it_was_and_migrated_once(tmp_path):
+    for attempt in range(10):
+        path = tmp_path / str(attempt) / "memory.db"
+        path.parent.mkdir()
+        with closing(Database(path, StorageSettings())) as database:
+            migrate(database, LONGER[:-2])
+
+        def open_it(_, path=path) -> None:
+            with closing(Database(path, StorageSettings())) as database:
+                migrate(database, LONGER)
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(open_it, range(6)))
+        (backup,) = path.parent.glob("*.bak")
+        assert (pragma(backup, "user_version"), pragma(path, "user_version")) == (len(LONGER) - 2, len(LONGER))
+
+
 def test_a_newer_file_is_refused_and_not_touched(tmp_path):
     file = filled(tmp_path / "m")
     with closing(sqlite3.connect(file)) as connection:
@@ -238,6 +255,7 @@ def test_many_may_make_the_same_memory_at_once(tmp_path):
 
         with ThreadPoolExecutor(6) as pool:
             assert list(pool.map(make, range(6))) == [1] * 6
+        assert not list(folder.rglob("*.bak"))
 
 
 def test_a_space_whose_mark_was_lost_is_listed_again_once_it_is_opened(tmp_path, caplog):

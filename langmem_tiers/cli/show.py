@@ -56,9 +56,9 @@ def _of_memory(space: Space, which: str) -> tuple[str, str] | None:
     from langmem_tiers.pointers import find_pointers
     from langmem_tiers.recall.references import find
 
-    if which.strip().isdecimal() or find_pointers(which):
-        return "drawer", which
     found = find(space.context, which) if which.strip() else None
+    if found is None and (which.strip().isdecimal() or find_pointers(which)):
+        return "drawer", which
     return None if found is None else (found.kind, which.strip())
 
 

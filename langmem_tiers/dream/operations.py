@@ -44,6 +44,7 @@ from langmem_tiers.language import predicates
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.words import occurs
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import documents, drawers, entities, entries, orphans
@@ -150,7 +151,7 @@ def _merged_entry(proposal: MergeEntries, sources: Sequence[Entry], settings: Se
     tags = proposal.tags or _union(source.tags for source in sources)
     ends = [source.expires_at for source in sources]
     return sources[0].copy(
-        id=validation.new_id(),
+        id=new_id(),
         content=content,
         category=validation.category(proposal.category or sources[0].category, settings),
         tags=validation.tags(list(tags), settings),
@@ -245,7 +246,7 @@ def _add_finding(
         _strengthen(dream, known, proposal, evidence)
         return
     new = NewEntry(
-        id=validation.new_id(),
+        id=new_id(),
         content=content,
         category=category,
         tags=validation.tags(tags, dream.settings),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from langmem_tiers.knowledge import validation
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import Entry, Episode, Evidence, RelationGrounds, SpokenTurn
 from langmem_tiers.types import Sentiment, SignalKind
 
@@ -250,9 +250,7 @@ class DreamReport(_Frozen):
         cls, space: str, started_at: datetime, *, trigger: Trigger = "hand", dream_id: str | None = None
     ) -> DreamReport:
         """The report of a dream that starts; it is over once there is a `finished_at`."""
-        return cls(
-            id=dream_id or validation.new_id(), space=space, status="nothing", trigger=trigger, started_at=started_at
-        )
+        return cls(id=dream_id or new_id(), space=space, status="nothing", trigger=trigger, started_at=started_at)
 
     def but(self, **changed: Any) -> DreamReport:
         """The report with some fields changed."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers.clock import to_millis
 from langmem_tiers.forgetting import dates, repeating
 from langmem_tiers.forgetting.plan import Plan
-from langmem_tiers.knowledge import document_text, tombstones, validation
+from langmem_tiers.knowledge import document_text, tombstones
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.episode_writer import searched_texts
 from langmem_tiers.knowledge.tombstones import Unsaid
@@ -18,6 +18,7 @@ from langmem_tiers.knowledge_graph.deletion import delete_entity, delete_relatio
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.sentences import without
 from langmem_tiers.language.words import occurs
+from langmem_tiers.naming import new_id
 from langmem_tiers.storage import (
     change_log,
     closets,
@@ -143,7 +144,7 @@ def _rewrite(connection: Connection, space: str, plan: Plan, settings: Settings,
     for task, title, state in known.tasks:
         tasks.change(connection, space, task, at=now, title=title, state=state)
     for task in known.task_ids:
-        tasks.rename(connection, space, task, validation.new_id(), at=now)
+        tasks.rename(connection, space, task, new_id(), at=now)
     working_entries.remove(connection, space, [row.key for row in known.working], now)
     items.drop(connection, space, [row.place for row in known.items], now)
     for number, _ in known.questions:

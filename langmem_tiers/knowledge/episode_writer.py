@@ -12,9 +12,9 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import summaries, tombstones
 from langmem_tiers.knowledge.summaries import SummaryDraft
 from langmem_tiers.knowledge.transcript import may_be_shown
-from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.chunking import split
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import Activity, Episode, Said, Task
 from langmem_tiers.storage import activities, drawers, episodes, progress
 from langmem_tiers.storage.episodes import NewEpisode

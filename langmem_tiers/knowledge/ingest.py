@@ -18,6 +18,7 @@ from langmem_tiers.knowledge.neighbours import Embed, Neighbours, find_neighbour
 from langmem_tiers.knowledge.results import IngestedEntries, RefusedEntry, Saved
 from langmem_tiers.language import contradictions
 from langmem_tiers.language.words import occurs
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry, Proposal
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import drawers, entries, rooms
@@ -279,7 +280,7 @@ def _hostile(proposal: Proposal) -> str | None:
 
 def _entry(proposal: Proposal, rank: Authority, origin: Origin, settings: Settings) -> NewEntry:
     return NewEntry(
-        id=validation.new_id(),
+        id=new_id(),
         content=validation.content(proposal.content, settings),
         category=validation.category(proposal.category, settings),
         tags=validation.tags(proposal.tags, settings),

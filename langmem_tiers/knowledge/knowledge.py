@@ -21,6 +21,7 @@ from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, 
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language.periods import When, asked_moment
 from langmem_tiers.language.words import occurs
+from langmem_tiers.naming import new_id
 from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.pointers import find_pointers
 from langmem_tiers.records import Activity, Authority, Entry, EntryPath, Evidence, NewEntry
@@ -111,7 +112,7 @@ class Knowledge:
         said = self._drawers(cited) if cited else ()
         by = decide.authority_of_call(origin, corrects=corrects is not None, content=content, evidence=said)
         new = NewEntry(
-            id=validation.new_id(),
+            id=new_id(),
             content=content,
             category=validation.category(category, settings),
             tags=validation.tags(tags, settings),

@@ -13,7 +13,7 @@ from langmem_tiers.knowledge import decide, tombstones
 from langmem_tiers.knowledge.entry_writer import Cited, EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours
 from langmem_tiers.knowledge.results import Saved
-from langmem_tiers.knowledge.validation import new_id
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import GAVE_WAY, Activity, Authority, Entry, NewEntry
 from langmem_tiers.storage import activities, entries
 

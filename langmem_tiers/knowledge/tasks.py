@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, get_args
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput, InvalidText, SecretRefused, TaskChanged, TextTooLong, UnknownTask
-from langmem_tiers.knowledge import summaries, validation
+from langmem_tiers.knowledge import summaries
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
 from langmem_tiers.knowledge.episodes import delete_episodes
 from langmem_tiers.knowledge.prompt_blocks import task_block
 from langmem_tiers.listeners import notify
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import Task, TaskStatus
 from langmem_tiers.storage import episodes, purging, tasks
 from langmem_tiers.twins import twin
@@ -70,7 +71,7 @@ class Tasks:
             InvalidText, TextTooLong: the title is blank, too long or has control characters, or the state is too long.
             InvalidInput, SecretRefused: `id` cannot name a task, or names another one.
         """
-        named = validation.new_id() if id is None else self._id(id)
+        named = new_id() if id is None else self._id(id)
         values = {"title": self._title(title), "state": self._state(state)}
         about = arguments.optional_name(project, "project")
         with self._writing() as (connection, space, now):

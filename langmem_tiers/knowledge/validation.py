@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets as random
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from math import isfinite
@@ -30,11 +29,6 @@ _MOST_READ = 4000
 _LONGEST_SHOWN = 200
 _AS_GIVEN = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 _MASK = re.compile(r"\[secret: ([a-z ]+)\]")
-
-
-def new_id() -> str:
-    """A random id for a record: 12 hexadecimal characters."""
-    return random.token_hex(6)
 
 
 def is_id(text: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from langmem_tiers.knowledge_graph.tombstones import unbury_entities
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.wording import LISTED, entity_words, listed, predicate_words, relation_words
 from langmem_tiers.language.slugs import name_key
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import BUILT_IN_TYPES, Authority, Entity, Evidence, GraphPath
 from langmem_tiers.storage import entities, merges, relations
 from langmem_tiers.types import Origin
@@ -196,11 +196,6 @@ def _fact(graph: GraphTransaction, entity: Entity) -> str:
     if newest.subject == entity.number:
         return f"{predicate_words(relation)} {relation.target}"
     return relation_words(relation)
-
-
-def new_id() -> str:
-    """A random id for an entity or a relation: 12 hexadecimal characters."""
-    return secrets.token_hex(6)
 
 
 def _updated(graph: GraphTransaction, known: Entity, named: NamedEntity, of_type: str) -> Entity:

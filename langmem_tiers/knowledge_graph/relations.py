@@ -19,7 +19,7 @@ from langmem_tiers.knowledge_graph.conflicts import (
     resolve_intervals,
     united,
 )
-from langmem_tiers.knowledge_graph.entities import new_id, standing
+from langmem_tiers.knowledge_graph.entities import standing
 from langmem_tiers.knowledge_graph.tombstones import bury_relations, unbury_statement
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.knowledge_graph.types import RelationLanded
@@ -28,6 +28,7 @@ from langmem_tiers.language import predicates, values
 from langmem_tiers.language.periods import Exactness
 from langmem_tiers.language.validity import NEWS
 from langmem_tiers.language.values import Value
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import (
     DISPLACING,
     Authority,

@@ -63,7 +63,7 @@ def find(context: SpaceContext, reference: int | str) -> NamedMemory | None:
     Raises:
         InvalidPointer: it points to a room, or names a space that is not read.
     """
-    if isinstance(reference, int) or reference.strip().isdecimal() or find_pointers(reference):
+    if isinstance(reference, int) or _is_number(reference) or find_pointers(reference):
         pointed = isinstance(reference, int) or not _is_words(reference)
         drawer = look_up(context, reference) if pointed else None
         return None if drawer is None else of_drawer(context, drawer)
@@ -115,6 +115,11 @@ def with_ref(context: SpaceContext, kind: MemoryKind, name: str) -> NamedMemory 
         return _at_path(context, name)
     found = _with_id(context, name)
     return found if found is not None and found.kind == kind else None
+
+
+def _is_number(reference: str) -> bool:
+    """Whether it is the number of a drawer: 12 digits alone are an id of an earlier version."""
+    return reference.strip().isdecimal() and not _ID.fullmatch(reference.strip())
 
 
 def _is_words(reference: str) -> bool:

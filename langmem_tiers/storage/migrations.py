@@ -1,11 +1,14 @@
-"""The schema's history: named, append-only steps, each in one transaction with its record.
+"""The schema's history: named, append-only steps, all that are missing in one transaction with their records.
 
 A file written by a newer version is refused; an older one is copied beside itself and then brought up to date.
 """
 
 from __future__ import annotations
 
+import secrets
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -146,18 +149,35 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     done = _steps_done(database, len(migrations))
     if done == len(migrations):
         return None
-    backup = database.path.with_name(f"{database.path.name}.schema-{done}.bak") if done else None
-    if backup is not None:
-        database.backup(backup)
-    for position in range(done, len(migrations)):
-        _apply(database, position, migrations[position])
+    backup = _backed_up(database, done) if done else None
+    with database.writing() as connection:
+        # Others may have done it while we waited. In one transaction, so that nobody sees a file half migrated.
+        for position in range(_version(connection), len(migrations)):
+            _apply(database, connection, position, migrations[position])
     return backup
+
+
+def _backed_up(database: Database, done: int) -> Path | None:
+    """A copy of the file as it was after so many steps; None if another process took more meanwhile."""
+    backup = database.path.with_name(f"{database.path.name}.schema-{done}.bak")
+    own = backup.with_suffix(f".{secrets.token_hex(4)}.bak")
+    try:
+        database.backup(own)
+        with closing(sqlite3.connect(own)) as copy:
+            unchanged = copy.execute("PRAGMA user_version").fetchone() == (done,)
+        return own.replace(backup) if unchanged else None
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def _version(connection: Connection) -> int:
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 
 def _steps_done(database: Database, known: int) -> int:
     with database.reading() as connection:
         owner = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-        done = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        done = _version(connection)
         empty = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one() == 0
     if not empty and owner != APPLICATION_ID:
         raise NotAMemoryFolder(f"{database.path} is a database of another program.")
@@ -165,18 +185,14 @@ def _steps_done(database: Database, known: int) -> int:
         raise DatabaseDamaged(f"{database.path} says that it has schema {done}.")
     if done > known:
         raise NewerSchema(f"{database.path} has schema {done}; this version knows up to {known}.")
-    return int(done)
+    return done
 
 
-def _apply(database: Database, position: int, migration: Migration) -> None:
+def _apply(database: Database, connection: Connection, position: int, migration: Migration) -> None:
     try:
-        with database.writing() as connection:
-            # Another process may have taken this step while we waited for the lock.
-            if connection.exec_driver_sql("PRAGMA user_version").scalar_one() > position:
-                return
-            migration.apply(connection)
-            row = {"position": position, "name": migration.name, "version": __version__, "at": to_millis(utc_now())}
-            connection.execute(insert(schema.migrations).values(space=database.space, **row))
-            connection.exec_driver_sql(f"PRAGMA user_version={position + 1}")
+        migration.apply(connection)
+        row = {"position": position, "name": migration.name, "version": __version__, "at": to_millis(utc_now())}
+        connection.execute(insert(schema.migrations).values(space=database.space, **row))
+        connection.exec_driver_sql(f"PRAGMA user_version={position + 1}")
     except (SQLAlchemyError, DatabaseDamaged) as error:
         raise MigrationFailed(f"Migration {migration.name!r} of {database.path} failed: {error}.") from error

@@ -18,11 +18,11 @@ from langmem_tiers.knowledge.decide import ExistingKnowledge
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours, embed_with, find_neighbours
 from langmem_tiers.knowledge.results import Saved
-from langmem_tiers.knowledge.validation import new_id
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import ModelAnswer
 from langmem_tiers.models.directives import Directives
+from langmem_tiers.naming import new_id
 from langmem_tiers.records import Entry
 from langmem_tiers.storage import activities, drawers, entries, progress
 from langmem_tiers.storage.progress import Task, Waits
