@@ -30,7 +30,7 @@ from langmem_tiers.errors import (
     UnknownSpace,
 )
 from langmem_tiers.testing import HashEmbedder
-from langmem_tiers.transfer import backup_files, backups
+from langmem_tiers.transfer import backup_files, backups, restoring
 from tests.test_storage import small_disk
 
 __all__ = ["small_disk"]
@@ -192,6 +192,17 @@ def test_a_memory_that_is_open_is_not_replaced(grown, tmp_path):
     assert len(grown.user("alice").drawers()) == 2
 
 
+def test_a_memory_that_is_opened_while_a_backup_is_unpacked_is_not_replaced(grown, tmp_path, clock):
+    grown.backup(tmp_path / "copy.zip")
+    grown.close()
+    with restoring.prepared(tmp_path / "copy.zip", grown.path, force=True) as ready, reopened(grown.path) as memory:
+        told(memory, "alice", "Said meanwhile.", session="tuesday")
+        with pytest.raises(DatabaseLocked):
+            restoring.switch(ready, grown.path, clock)
+    with reopened(grown.path) as memory:
+        assert len(memory.user("alice").drawers()) == 3
+
+
 def test_a_folder_of_something_else_is_never_replaced(grown, tmp_path):
     grown.backup(tmp_path / "copy.zip")
     (tmp_path / "photos").mkdir()
@@ -238,6 +249,25 @@ def test_what_was_deleted_after_the_backup_is_deleted_in_the_restored_memory_too
         assert len(alice.drawers()) == 1
         assert "Ben" not in {each.name for each in alice.graph.entities()}
         assert "Anna" in {each.name for each in alice.graph.entities()}
+
+
+@pytest.mark.parametrize("settings", ["enabled = false\n", '[spaces."users/alice"]\nenabled = false\n'])
+def test_what_was_deleted_goes_also_where_the_restored_settings_turn_the_memory_off(grown, tmp_path, settings):
+    [tea] = grown.user("alice").knowledge.search("tea")
+    file = grown.path / "langmem-tiers.toml"
+    file.write_text(settings)
+    grown.backup(tmp_path / "copy.zip")
+    file.unlink()
+    grown.user("alice").knowledge.delete(tea.entry.id, origin="user")
+    grown.user("alice").forget(messages=(2,), confirm=True)
+    grown.close()
+    report = Memory.restore(tmp_path / "copy.zip", grown.path, force=True)
+    assert set(report.forgotten) >= {"entry", "message"}
+    assert file.read_text() == settings
+    file.unlink()
+    with reopened(grown.path) as back:
+        assert back.user("alice").knowledge.get(tea.entry.id) is None
+        assert [each.content for each in back.user("alice").drawers()] == ["My sister Anna lives in Lisbon."]
 
 
 def test_a_damaged_memory_is_replaced_and_the_report_names_what_could_not_be_looked_up(grown, tmp_path):

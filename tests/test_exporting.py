@@ -6,12 +6,13 @@ import sqlite3
 import stat
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.cli.main import main
-from langmem_tiers.errors import AlreadyThere, InvalidInput, NewerSchema, UnreadableFile
+from langmem_tiers.errors import AlreadyThere, FolderNotWritable, InvalidInput, NewerSchema, UnreadableFile
 from langmem_tiers.settings import ImportSettings
 from langmem_tiers.storage import dump
 from langmem_tiers.testing import FrozenClock, HashEmbedder
@@ -163,6 +164,25 @@ def test_into_a_space_that_is_not_empty_it_is_merged_and_nothing_is_dropped_sile
     again = other.import_file(tmp_path / "all.json")
     assert (again.stored, again.known, again.entries_stored) == (0, again.messages, 0)
     assert alice.fingerprint() == once
+
+
+def test_what_took_the_place_of_a_merged_entry_is_the_one_that_is_here(alice, tmp_path, another):
+    save = alice.knowledge.save
+    tea, milk = (
+        save(f"The user prefers {drink}.", category="drinks", origin="user").entry for drink in ("tea", "milk")
+    )
+    coffee = save("The user prefers coffee.", category="drinks", corrects=tea.id, origin="user").entry
+    water = save("The user prefers water.", category="drinks", corrects=milk.id, origin="user").entry
+    alice.export(tmp_path / "alice.json")
+    other = another()
+    knowledge = other.user("alice").knowledge
+    here = knowledge.save("The user prefers coffee.", category="drinks", origin="user").entry
+    gone = knowledge.save("The user prefers water.", category="drinks", origin="user").entry
+    knowledge.delete(gone.id, origin="user")
+    other.import_file(tmp_path / "alice.json")
+    assert here.id != coffee.id
+    assert knowledge.get(tea.id).successor == here.id
+    assert (knowledge.get(water.id), knowledge.get(milk.id).successor) == (None, None)
 
 
 def test_it_can_go_to_another_user(full, tmp_path, another):
@@ -485,6 +505,33 @@ def test_a_folder_of_other_things_is_never_replaced(full, tmp_path):
     with pytest.raises(AlreadyThere):
         full.export(tmp_path / "photos", force=True)
     assert (tmp_path / "photos" / "cat.jpg").read_text() == "cat"
+
+
+@pytest.mark.parametrize("name", ["package.json", "0123456789ab.json", "src/package.json", "drinks/0123456789ab.txt"])
+def test_a_folder_with_a_file_that_is_no_exported_entry_is_never_replaced(full, tmp_path, name):
+    theirs = full.export(tmp_path / "tree").path / name
+    theirs.parent.mkdir(exist_ok=True)
+    theirs.write_text("[1]")
+    with pytest.raises(AlreadyThere, match=theirs.name):
+        full.export(tmp_path / "tree", force=True)
+    assert theirs.read_text() == "[1]"
+
+
+def test_the_folder_before_is_put_back_if_the_new_one_cannot_take_its_place(full, tmp_path, monkeypatch):
+    before = full.export(tmp_path / "tree").path
+    held = {file: file.read_bytes() for file in before.rglob("*.json")}
+    replace = Path.replace
+
+    def refused(self, target):
+        if self.name == "made":
+            raise PermissionError(13, "Permission denied")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with pytest.raises(FolderNotWritable):
+        full.export(before, force=True)
+    assert {file: file.read_bytes() for file in before.rglob("*.json")} == held
+    assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
 
 
 @pytest.mark.parametrize(

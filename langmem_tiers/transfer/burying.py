@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from langmem_tiers.content import content_hash
@@ -51,8 +51,9 @@ def bury_again(space: SpaceContext, newer: SpaceContext) -> Counter[str]:
     # Before anything is deleted: otherwise the older state would make itself a key of its own.
     with space.use() as store, store.writing() as connection:
         tombstones.carry_over(connection, store.key, fresh.rows, secret)
-    if space.settings.enabled and fresh.rows:
-        _delete(space, fresh)
+    if fresh.rows:
+        # What was forgotten goes, also where the restored settings turn the memory off.
+        _delete(replace(space, settings=space.settings.model_copy(update={"enabled": True})), fresh)
     return Counter(kind for kind, _, _ in fresh.rows)
 
 

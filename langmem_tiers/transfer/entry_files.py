@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers.errors import InvalidInput
@@ -50,6 +50,11 @@ def file_of(entry_id: str, category: str) -> str:
     if validation.category(category) != category:
         raise InvalidInput(f"{category[:80]!a} is not written as a category.", way_out="Give the entry another one.")
     return f"{category}/{entry_id}.json"
+
+
+def is_entry_file(path: PurePath) -> bool:
+    """Whether a path in such a folder is that of an entry."""
+    return len(path.parts) > 1 and path.suffix == ".json" and bool(_ID.fullmatch(path.stem))
 
 
 def _every(context: SpaceContext) -> Iterator[Entry]:

@@ -17,6 +17,7 @@ from langmem_tiers.knowledge_graph import exporting as graph_exporting
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.transfer.backup_files import private
 from langmem_tiers.transfer.backups import draft
+from langmem_tiers.transfer.entry_files import is_entry_file
 from langmem_tiers.transfer.entry_files import write as write_entry_files
 from langmem_tiers.transfer.markdown import markdown
 from langmem_tiers.transfer.whole_file import fingerprint as fingerprint_of
@@ -139,21 +140,31 @@ def _folder(context: SpaceContext, target: Path) -> ExportReport:
     with draft(target) as work, translated(target):
         made = work / "made"
         count, size = write_entry_files(context, made)
-        kept = work / "kept"
         if target.is_symlink() or target.is_file():
             raise AlreadyThere(f"{target} is no folder.", way_out="Name a new folder.")
         if target.is_dir():
             _require_ours(target)
-            target.replace(kept)
-        made.replace(target)
-        shutil.rmtree(kept, ignore_errors=True)
+        # Kept outside the draft, which is removed in any case.
+        _replace(target, made, kept=work.with_name(f"{work.name}.kept"))
     return ExportReport(path=target, format="folder", counts={"entries": count}, bytes=size)
+
+
+def _replace(target: Path, made: Path, *, kept: Path) -> None:
+    """Put a new folder in the place of the one before, which is back there if that fails."""
+    if target.is_dir():
+        target.replace(kept)
+    try:
+        made.replace(target)
+    except OSError:
+        if kept.exists():
+            kept.replace(target)
+        raise
+    shutil.rmtree(kept, ignore_errors=True)
 
 
 def _require_ours(target: Path) -> None:
     """Check that a folder that is to be replaced holds nothing but exported entries."""
-    other = next(
-        (each for each in target.rglob("*") if each.is_symlink() or (each.is_file() and each.suffix != ".json")), None
-    )
-    if other is not None:
-        raise AlreadyThere(f"{target} holds other things, such as {other.name!a}.", way_out="Name a new folder.")
+    for each in target.rglob("*"):
+        ours = each.is_dir() or is_entry_file(each.relative_to(target))
+        if each.is_symlink() or not ours:
+            raise AlreadyThere(f"{target} holds other things, such as {each.name!a}.", way_out="Name a new folder.")

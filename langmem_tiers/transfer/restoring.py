@@ -125,10 +125,14 @@ def _require_free(target: Path, *, force: bool) -> None:
             raise NotAMemoryFolder(f"{target} holds something else.")
         if not force:
             raise AlreadyThere(f"There is a memory at {target}.", way_out=FORCE)
-        for file in sorted(target.glob(f"spaces/*/{DATABASE}")):
-            if file.stat().st_size:
-                with suppress(DatabaseDamaged):  # what is damaged is to be replaced
-                    copies.require_unused(file)
+        _require_closed(target)
+
+
+def _require_closed(target: Path) -> None:
+    for file in sorted(target.glob(f"spaces/*/{DATABASE}")):
+        if file.stat().st_size:
+            with suppress(DatabaseDamaged):  # what is damaged is to be replaced
+                copies.require_unused(file)
 
 
 def _carried(manifest: Manifest, target: Path) -> tuple[str, ...]:
@@ -156,11 +160,13 @@ def switch(ready: Prepared, target: Path, clock: Clock) -> Path | None:
     """Put the restored memory in its place. Returns where the one before is kept, if there was one.
 
     Raises:
+        DatabaseLocked: somebody has opened the one before meanwhile; it is as it was.
         StorageError: it is as it was.
     """
     kept = None
     with translated(target):
         if is_memory(target):
+            _require_closed(target)
             kept = target.with_name(f"{target.name}.before-restore-{clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}")
             target.replace(kept)
         elif target.is_dir():

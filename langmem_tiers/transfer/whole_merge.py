@@ -216,8 +216,10 @@ class Merge:
     # What is known.
 
     def _entries(self) -> None:
-        there = {key[0] for key in dump.with_values(self._connection, self._space, "entries", ["id"])}
-        texts = {key[0] for key in dump.with_values(self._connection, self._space, "entries", ["content_hash"])}
+        held = dump.with_values(self._connection, self._space, "entries", ["content_hash", "id"])
+        texts = dict(sorted(held, key=held.__getitem__))  # of several, the newest
+        # By the id that an entry has there, the one that it has here.
+        ids = {entry: entry for _, entry in held}
         evidence: dict[int, list[dump.Row]] = defaultdict(list)
         for row in self._rows("entry_evidence"):
             evidence[row["entry"]].append(row)
@@ -226,7 +228,8 @@ class Merge:
         new: list[dump.Row] = []
         for row in self._rows("entries"):
             rests = evidence[row["number"]]
-            if row["id"] in there or row["content_hash"] in texts:
+            if row["id"] in ids or row["content_hash"] in texts:
+                ids.setdefault(row["id"], texts.get(row["content_hash"]))
                 self._left["entries that are here already"] += 1
             elif rests and all(each["drawer"] in self._gone for each in rests):
                 self._left["entries that rest on what was forgotten here"] += 1
@@ -234,10 +237,11 @@ class Merge:
                 self._left["entries that were deleted here"] += 1
             else:
                 numbers[row["number"]] = number
+                ids[row["id"]] = row["id"]
                 new.append({**row, "number": number})
                 self._new_notes.add(("entry", row["id"]))
                 number += 1
-        self._add("entries", new)
+        self._add("entries", [{**row, "successor": ids.get(row["successor"])} for row in new])
         cited = [
             {**row, "entry": numbers[entry], "drawer": self._drawers[row["drawer"]], "via": numbers.get(row["via"], 0)}
             for entry, rows in evidence.items()
