@@ -58,14 +58,16 @@ class SpaceUpkeep:
             until: Only what was said until the end of this date, or until this moment.
             speaker: Only what this speaker said; also "user" or "assistant" where no speaker is named.
             person: Messages that name this person, place or thing, and all that is known of it, with the entity.
-            project: Only messages of this project.
+            project: Only messages that were tracked with this project; a wing is no project.
             query: Messages and entries that have all these words, or whose meaning is near (`QUERY_BAR`).
             entries: Ids of entries, by themselves.
             confirm: The token of a preview; True to delete without having seen one.
 
         Raises:
             ForgetChanged: What would go is no longer what the token stands for. Nothing was deleted.
-            InvalidInput: No argument says what to forget, or one is invalid.
+            InvalidInput: No argument says what to forget, one is invalid, or an entry, message, session or project is
+                not there; also a message id that several sessions have, without a session.
+            EmbeddingUnavailable: What a query means cannot be looked up now.
             AmbiguousEntity: Several may be meant by `person`.
             InvalidPeriod, NaiveDatetime: `since` or `until` is no date.
             ReadOnlyForMembers: Whoever it is for may only read the space.

@@ -57,7 +57,10 @@ def test_a_member_who_may_only_read_cannot_forget(tmp_path):
         turn = Turn(role="user", content=f"The badge is {CANARY}.", message_id="a1")
         memory.space("teams/research", caller="ana").track([turn], session="s")
         (tool,) = space_tools(memory.space("teams/research", caller="ben"), only=FORGETTING_TOOLS)
-        assert "read-only" in tool.invoke({"query": "badge"})
+        told = tool.invoke({"query": "badge"})
+        assert "read-only" in told
+        assert "leader" in told
+        assert "Save" not in told
         assert len(memory.space("teams/research").drawers()) == 1
 
 

@@ -231,3 +231,24 @@ def test_receipts_of_another_space_go_for_the_note_that_is_forgotten_and_for_no_
         assert CANARY in ben.recall("What does my parcel carry?", session="u", threshold=0).block
         alice.forget(messages="a1", confirm=True)
         assert [each.session for each in ben.receipts()] == ["t"]
+
+
+def test_what_is_forgotten_while_another_space_is_rewritten_is_still_to_be_erased_there(tmp_path, monkeypatch):
+    from langmem_tiers.storage import purging
+    from langmem_tiers.storage.database import Database
+
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        _remember(alice)
+        ben = memory.user("ben", fallbacks=[alice.name])
+        assert CANARY in ben.recall("What does my parcel carry?", session="t", threshold=0).block
+        with memory.use(ben.name) as store:
+
+            def meanwhile():
+                with store.writing() as connection:
+                    purging.request(connection, store.key, at=1)
+
+            _once(monkeypatch, Database, "rewrite", meanwhile, after=True)
+            alice.forget(messages="a1", confirm=True)
+            with store.reading() as connection:
+                assert purging.is_pending(connection, store.key)

@@ -42,7 +42,7 @@ def preview(context: SpaceContext, selection: Selection) -> ForgetPreview:
 
     Raises:
         ReadOnlyForMembers: whoever it is for may only read the space.
-        MemoryTiersError: the selection is invalid; see `choose`.
+        MemoryTiersError: the selection is invalid; see `query_vector` and `choose`.
     """
     vector = query_vector(context, selection)
     with context.open() as store:
@@ -57,6 +57,8 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
 
     Raises:
         ForgetChanged: `confirm` is a token, and what would go is no longer what it stands for.
+        ReadOnlyForMembers: whoever it is for may only read the space.
+        MemoryTiersError: the selection is invalid; see `query_vector` and `choose`.
         StorageError: nothing was deleted.
     """
     vector = query_vector(context, selection)
@@ -78,8 +80,9 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
             activity = _noted(connection, store.key, seen, vectors, now)
             # Not before: the number of the newest activity would be used twice.
             forgetting.drop_activities(connection, store.key, planned.rewritten.activities)
-            traces.note(connection, store.key, _traces(planned, seen))
-            purging.request(connection, store.key, at=now, now=True)
+            if chosen != Chosen():
+                traces.note(connection, store.key, _traces(planned, seen))
+                purging.request(connection, store.key, at=now, now=True)
         notify(context.listeners, activity)
         done, others = finish(context, store, now)
     return ForgetReceipt(
@@ -118,7 +121,7 @@ def _planned(
 
 def _require_writable(store: SpaceStore) -> None:
     if not store.writable:
-        raise ReadOnlyForMembers(READ_ONLY)
+        raise ReadOnlyForMembers(READ_ONLY, way_out="Have a leader of the team forget it there.")
 
 
 def _noted(connection: Connection, space: str, seen: ForgetPreview, vectors: int, now: int) -> Activity:

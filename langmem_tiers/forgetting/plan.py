@@ -42,6 +42,8 @@ class Plan:
     """Everything that goes, and what stays without a part of its evidence."""
 
     drawers: Mapping[int, Drawer]
+    by_part: Collection[int] = frozenset()
+    """Of the drawers, those that only have a part of the name of a person."""
     turns: Sequence[ForgottenTurn]
     entries: Sequence[Entry]
     entries_stay: Sequence[Entry]
@@ -86,6 +88,7 @@ def plan(store: SpaceStore, connection: Connection, chosen: Chosen, settings: Se
     ended = {each for each in sessions if not _remains(connection, space, each, gone)}
     return Plan(
         drawers=held,
+        by_part=chosen.by_part,
         turns=turns,
         entries=going,
         entries_stay=staying,

@@ -18,7 +18,6 @@ from langmem_tiers.storage import dreams, embedding_cache, items, relations
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from langmem_tiers.types import Drawer
 
 _MOST = 200  # characters
 _TOKEN = 16  # bytes
@@ -27,7 +26,7 @@ _TOKEN = 16  # bytes
 def preview_of(connection: Connection, space: str, plan: Plan) -> ForgetPreview:
     """The preview of a plan, with its token."""
     whole: dict[str, tuple[ForgetItem, ...]] = {
-        "drawers": tuple(_drawers(plan.drawers)),
+        "drawers": tuple(_drawers(plan)),
         "entries": tuple(_item(each.id, each.content, _why_entry(plan, each)) for each in plan.entries),
         "stays": tuple(_staying(connection, space, plan)),
         **_graph(connection, space, plan),
@@ -69,12 +68,13 @@ def _shown(item: ForgetItem) -> ForgetItem:
     return replace(item, text=one_line(item.text)[:_MOST])
 
 
-def _drawers(held: Mapping[int, Drawer]) -> Iterator[ForgetItem]:
-    for number in sorted(held):
-        each = held[number]
+def _drawers(plan: Plan) -> Iterator[ForgetItem]:
+    for number, each in sorted(plan.drawers.items()):
         by = each.speaker or each.role
-        wording = ", an earlier wording" if each.status == "superseded" else ""
-        yield _item(each.pointer, each.content, f"said by {by} on {each.said_at:%Y-%m-%d} in {each.session}{wording}")
+        why = f"said by {by} on {each.said_at:%Y-%m-%d} in {each.session}"
+        why += ", an earlier wording" if each.status == "superseded" else ""
+        why += ", has a part of the name that the session has in full" if number in plan.by_part else ""
+        yield _item(each.pointer, each.content, why)
 
 
 def _why_entry(plan: Plan, entry: Any) -> str:

@@ -38,6 +38,9 @@ _OUR = ["".join(cased) for word in ("my", "our") for cased in product(*zip(word,
 _KINSHIP = re.compile(rf"\b(?:my|our)\s++(?:\w++\s++)?({_KIN})\b(?!['’-]\w\w)", re.IGNORECASE)
 _TITLES = listed("names", "titles")
 _TITLED = re.compile(rf"^(?:{'|'.join(map(re.escape, _TITLES))})\.* (?=.)", re.DOTALL)
+NOT_ALONE = NOT_NAMES | KIN | _TITLES | listed("name_forms", "titles") | listed("relations", "also_names")
+NOT_ALONE |= listed("words", "adjectives") | listed("verbs", "bare") | listed("names", "also_words")
+"""Parts of names that name nobody by themselves: titles, words for kin, and ordinary words such as Mark or Young."""
 _BEFORE_PERSON = listed("names", "before_person")
 _GENERIC_SPEAKERS = listed("names", "generic_speakers")
 _SPEECH = named_pattern("names", "speech")
