@@ -188,25 +188,27 @@ class SpaceRecords:
         return tree.palace(wings, found, held)
 
     def receipts(
-        self, *, session: str | None = None, before: int | None = None, limit: int = 20
+        self, *, session: str | None = None, before: int | None = None, after: int | None = None, limit: int = 20
     ) -> tuple[Receipt, ...]:
-        """Return the receipts of the latest recalls, newest first.
+        """Return the receipts of the latest recalls, newest first; with `after`, those right after one, oldest first.
 
         Args:
             session: Only those of this conversation.
             before: Only those older than the receipt with this number: the next piece of a long list.
+            after: Only those newer than the receipt with this number.
             limit: The most receipts.
 
         Raises:
-            InvalidInput: `limit` or `before` is below 1, or `session` is no text.
+            InvalidInput: `limit`, `before` or `after` is below 1, or `session` is no text.
         """
         from langmem_tiers.storage import receipts
 
         most = arguments.whole(limit, "limit", least=1)
         of = arguments.optional_text(session, "session")
         older = arguments.optional_whole(before, "before", least=1)
+        newer = arguments.optional_whole(after, "after", least=1)
         with self.context.open() as store, store.reading() as connection:
-            return tuple(receipts.latest(connection, store.key, most, session=of, before=older))
+            return tuple(receipts.latest(connection, store.key, most, session=of, before=older, after=newer))
 
     def receipt(self, number: int) -> Receipt | None:
         """Return the receipt of a recall by its number, or None if there is none, or no longer."""

@@ -69,6 +69,15 @@ def test_a_turn_leads_to_the_ones_around_it_in_its_conversation(browser):
     assert "/activity/turns/3" not in browser.get("/activity/turns/2").links
 
 
+def test_the_turn_after_one_is_the_next_also_in_a_conversation_of_many(said):
+    rows = 510  # more than a page of the newest ones holds
+    for number in range(rows):
+        said.recall("ok", session="long", message_id=f"m{number}", window=())
+    first = said.receipts(session="long", limit=1)[0].number - rows + 1
+    assert f"/activity/turns/{first + 1}" in Browser(said).get(f"/activity/turns/{first}").links
+    assert [each.number for each in said.receipts(session="long", after=first, limit=2)] == [first + 1, first + 2]
+
+
 def test_a_receipt_that_there_is_not_is_a_page_that_says_so(browser):
     assert browser.get("/activity/turns/99").status == 404
     assert browser.get("/activity/turns/x").status == 404

@@ -48,6 +48,11 @@ def test_what_expires_soon_is_marked(alice, browser, clock):
         ("q=technician", "technician", "No episode"),
         ("session=kiln", "technician", "Repair the kiln"),
         ("task=repair", "Repair the kiln", "technician"),
+        ("session=kiln&project=pottery", "No episode is like that.", "technician"),
+        ("session=kiln&task=repair", "No episode is like that.", "technician"),
+        ("session=kiln&since=2030", "No episode is like that.", "technician"),
+        ("session=kiln&until=2020", "No episode is like that.", "technician"),
+        ("session=kiln&since=2026-03-02&until=2026-03-02", "technician", "No episode"),
         ("since=2030", "No episode is like that.", "technician"),
     ],
 )

@@ -64,6 +64,13 @@ def test_a_long_list_is_loaded_in_pieces(alice, browser):
     assert sorted(seen) == list(range(120))
 
 
+def test_behind_a_memory_that_was_deleted_meanwhile_the_list_is_not_empty_but_says_so(browser, alice, tea):
+    other = alice.knowledge.save("The user plays chess.").entry
+    alice.forget(entries=[other.id], confirm=True)
+    seen = browser.piece(f"/memories?after={other.id}")
+    assert (seen.status, "Load the list again." in seen.text) == (404, True)
+
+
 def test_a_memory_is_written_by_hand_and_counts_as_the_users_word(browser, alice):
     assert browser.get("/memories/new").status == 200
     wanted = {"content": "The user plays chess.", "category": "hobbies", "tags": "chess, games"}

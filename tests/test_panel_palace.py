@@ -87,6 +87,23 @@ def test_a_pointer_to_a_room_leads_to_the_room(browser):
     assert "monday <i>" in browser.get("/palace?pointer=W-001/R-01").text
 
 
+def test_a_pointer_to_a_room_leads_there_also_without_its_first_message(browser, told):
+    told.forget(messages=[1], confirm=True)
+    assert "monday <i>" in browser.get("/palace?pointer=W-001/R-01").text
+    assert browser.get("/palace?pointer=W-001/R-01@users/bob").status == 422
+
+
+def test_a_list_behind_what_was_forgotten_meanwhile_is_not_empty_but_says_so(browser, told):
+    for session in ("shed", "kiln"):
+        told.track([Turn(role="user", content="It broke.")], session=session)
+    kiln, holidays = told.browse.rooms()[0], told.browse.room_at("W-001/R-01")
+    told.forget(messages=[1], confirm=True)
+    told.forget(session="kiln", confirm=True)
+    for path in (f"/palace/rooms/{holidays.number}?after=1", f"/palace/wings/{kiln.wing}?after={kiln.number}"):
+        seen = browser.piece(path)
+        assert (seen.status, "Load the list again." in seen.text) == (404, True), path
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [

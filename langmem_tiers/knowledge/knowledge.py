@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidInput, InvalidPointer
+from langmem_tiers.errors import InvalidInput, InvalidPointer, UnknownEntry
 from langmem_tiers.knowledge import decide, deletion, lifecycle, search, standing, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.fallbacks import first_of, search_all
@@ -252,6 +252,7 @@ class Knowledge:
 
         Raises:
             InvalidInput: a filter is invalid.
+            UnknownEntry: the entry `after` has gone.
         """
         wanted: Status = arguments.one_of(status, "status", get_args(Status))
         most = arguments.whole(limit, "limit", least=1, most=1_000)
@@ -268,6 +269,8 @@ class Knowledge:
         )
         last = arguments.optional_text(after, "after")
         with self._context.open() as store, store.reading() as connection:
+            if last is not None and entries.one(connection, store.key, last) is None:
+                raise UnknownEntry(f"There is no entry {last!a}, or no longer.", way_out="Load the list again.")
             total = entries.count(connection, store.key, filters)
             found = entries.find(connection, store.key, replace(filters, after=last), most + 1)
         return EntryPage(entries=tuple(found[:most]), total=total, more=len(found) > most)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis
+from langmem_tiers.errors import UnknownPiece
 from langmem_tiers.language.characters import one_line
-from langmem_tiers.pointers import Pointer, drawer_pointer
+from langmem_tiers.pointers import Pointer, drawer_pointer, parse_pointer
 from langmem_tiers.records import Entity, Entry, Episode, Relation
 from langmem_tiers.storage import browsing, drawers, entities, entries, episodes, relations
 from langmem_tiers.storage.graph_evidence import of_entities, of_relations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 PAGE = 50
 _MOST = 1_000
 _SHOWN = 160
+_AGAIN = "Load the list again."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,10 +128,13 @@ class PalaceBrowser:
 
         Raises:
             InvalidInput: an argument is no number, or `limit` is not from 1 to 1,000.
+            UnknownPiece: the room `after` has gone.
         """
         of = arguments.optional_whole(wing, "wing")
         last, most = arguments.optional_whole(after, "after"), arguments.whole(limit, "limit", least=1, most=_MOST)
         with self._context.open() as store, store.reading() as connection:
+            if last is not None and browsing.room(connection, store.key, last) is None:
+                raise UnknownPiece(f"There is no room {last}, or no longer.", way_out=_AGAIN)
             found = browsing.some_rooms(connection, store.key, of, after=last, most=most)
         return tuple(map(_room, found))
 
@@ -138,6 +143,19 @@ class PalaceBrowser:
         wanted = arguments.whole(number, "number")
         with self._context.open() as store, store.reading() as connection:
             found = browsing.room(connection, store.key, wanted)
+        return None if found is None else _room(found)
+
+    def room_at(self, pointer: str) -> RoomShelf | None:
+        """The room that a pointer to it, or to one of its drawers, names; None if there is none.
+
+        Raises:
+            InvalidPointer: it is no pointer.
+        """
+        address = parse_pointer(pointer)
+        if address.space not in {None, self._context.name}:
+            return None
+        with self._context.open() as store, store.reading() as connection:
+            found = browsing.room_at(connection, store.key, address.wing, address.room)
         return None if found is None else _room(found)
 
     def closets(self, room: int) -> tuple[ClosetShelf, ...]:
@@ -156,10 +174,13 @@ class PalaceBrowser:
 
         Raises:
             InvalidInput: an argument is no number, or `limit` is not from 1 to 1,000.
+            UnknownPiece: the drawer `after` has gone.
         """
         of, within = arguments.whole(room, "room"), arguments.optional_whole(closet, "closet", least=0)
         last, most = arguments.optional_whole(after, "after"), arguments.whole(limit, "limit", least=1, most=_MOST)
         with self._context.open() as store, store.reading() as connection:
+            if last is not None and browsing.room_of(connection, store.key, last) is None:
+                raise UnknownPiece(f"There is no drawer {last}, or no longer.", way_out=_AGAIN)
             found = browsing.previews(connection, store.key, of, closet=within, after=last, most=most)
         return tuple(map(_preview, found))
 
@@ -177,6 +198,23 @@ class PalaceBrowser:
         with self._context.open() as store, store.reading() as connection:
             before, behind = browsing.beside(connection, store.key, wanted)
         return (None if before is None else _preview(before), None if behind is None else _preview(behind))
+
+    def covered(self, episode: Episode, *, after: int = 0, limit: int = PAGE) -> tuple[Drawer, ...]:
+        """The drawers that an episode sums up, in the order they were stored; those behind the drawer `after`.
+
+        Raises:
+            InvalidInput: an argument is no number, or `limit` is not from 1 to 1,000.
+        """
+        last, most = arguments.whole(after, "after", least=0), arguments.whole(limit, "limit", least=1, most=_MOST)
+        with self._context.open() as store, store.reading() as connection:
+            numbers = browsing.covered(connection, store.key, episode, after=last, most=most)
+            found = drawers.read(connection, store.key, numbers)
+        return tuple(found[number] for number in numbers)
+
+    def covers(self, episode: Episode) -> int:
+        """How many drawers an episode sums up."""
+        with self._context.open() as store, store.reading() as connection:
+            return browsing.covers(connection, store.key, episode)
 
     def derived(self, drawer: Drawer | int) -> Derived:
         """What rests on a drawer; nothing if there is no such drawer."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, false, func, select, tuple_
 
+from langmem_tiers.records import Episode
 from langmem_tiers.storage.schema import closets, drawers, episodes, rooms, wings
 from langmem_tiers.storage.statements import here, numbered
 
@@ -158,6 +159,13 @@ def room(connection: Connection, space: str, number: int) -> RoomRow | None:
     return None if row is None else RoomRow(**row._mapping)
 
 
+def room_at(connection: Connection, space: str, address_wing: int, address_room: int) -> RoomRow | None:
+    """The room with an address."""
+    wanted = _ROOM.where(rooms.c.address_wing == address_wing, rooms.c.address_room == address_room)
+    row = connection.execute(wanted, {"space": space}).first()
+    return None if row is None else RoomRow(**row._mapping)
+
+
 def closets_of(connection: Connection, space: str, room: int) -> list[ClosetRow]:
     """The closets of a room that hold something, in the order of the conversation."""
     number = func.coalesce(drawers.c.closet, 0)
@@ -223,6 +231,27 @@ def beside(connection: Connection, space: str, number: int) -> tuple[PreviewRow 
 def room_of(connection: Connection, space: str, number: int) -> int | None:
     """The room that a drawer is in."""
     return connection.execute(select(drawers.c.room).where(*here(drawers, space, number=number))).scalar()
+
+
+def covered(connection: Connection, space: str, episode: Episode, *, after: int, most: int) -> list[int]:
+    """The numbers of the drawers that an episode sums up; those behind `after`."""
+    wanted = _covered(space, episode, drawers.c.number).where(drawers.c.number > after)
+    return list(connection.execute(wanted.order_by(drawers.c.number).limit(most)).scalars())
+
+
+def covers(connection: Connection, space: str, episode: Episode) -> int:
+    """How many drawers an episode sums up."""
+    return int(connection.execute(_covered(space, episode, func.count())).scalar_one())
+
+
+def _covered(space: str, episode: Episode, what: ColumnElement[int]) -> Select[Any]:
+    said = select(what).select_from(drawers.join(rooms, numbered(rooms, drawers.c.room))).where(*here(drawers, space))
+    if episode.of_task and episode.task is not None:
+        return said.where(drawers.c.task == episode.task)
+    if episode.first_drawer is None or episode.last_drawer is None:
+        return said.where(false())
+    first, last = episode.first_drawer, episode.last_drawer
+    return said.where(rooms.c.session == episode.session, drawers.c.number.between(first, last))
 
 
 def episodes_about(connection: Connection, space: str, number: int) -> list[int]:

@@ -121,13 +121,20 @@ def forget(connection: Connection, space: str, names: Collection[str], *, kind: 
 
 
 def latest(
-    connection: Connection, space: str, most: int, *, session: str | None = None, before: int | None = None
+    connection: Connection,
+    space: str,
+    most: int,
+    *,
+    session: str | None = None,
+    before: int | None = None,
+    after: int | None = None,
 ) -> list[Receipt]:
-    """The newest receipts first, optionally only of a session, or older than one with this number."""
-    given = {} if session is None else {"session": session}
-    older = () if before is None else (receipts.c.number < before,)
-    wanted = select(receipts).where(*here(receipts, space, **given), *older).order_by(receipts.c.number.desc())
-    wanted = wanted.limit(most)
+    """The newest receipts first, of a session or before one if given; with `after`, those behind it, oldest first."""
+    given, number = {} if session is None else {"session": session}, receipts.c.number
+    within = [] if before is None else [number < before]
+    within += [] if after is None else [number > after]
+    wanted = select(receipts).where(*here(receipts, space, **given), *within)
+    wanted = wanted.order_by(number.desc() if after is None else number).limit(most)
     return [kept.receipt for row in connection.execute(wanted) if (kept := _kept(row)) is not None]
 
 

@@ -146,9 +146,8 @@ def _stages(receipt: Receipt) -> Iterator[tuple[str, float, float]]:
 def _neighbours(space: Space, receipt: Receipt) -> tuple[int | None, int | None]:
     """The numbers of the recalls before and after it in its conversation."""
     before = space.receipts(session=receipt.session, before=receipt.number, limit=1) if receipt.number > 1 else ()
-    after = space.receipts(session=receipt.session, limit=_MOST)
-    later = [each.number for each in after if each.number > receipt.number]
-    return (before[0].number if before else None), min(later, default=None)
+    after = space.receipts(session=receipt.session, after=receipt.number, limit=1)
+    return (before[0].number if before else None), (after[0].number if after else None)
 
 
 def _shown(receipt: Receipt) -> tuple[int, int]:

@@ -12,7 +12,6 @@ from langmem_tiers.integrations.panel.page import Page, View, get, post
 from langmem_tiers.knowledge.results import EpisodeFound
 from langmem_tiers.language.periods import span
 from langmem_tiers.records import Episode
-from langmem_tiers.types import Drawer
 
 _PAGE = 25
 _MOST = 1_000
@@ -69,14 +68,21 @@ def show(view: View) -> Response:
 
 def _found(view: View, asked: Asked, most: int) -> list[EpisodeFound]:
     archive = view.space.archive
-    if asked.session:
-        latest_first = archive.of_session(asked.session)[::-1]
-        return [EpisodeFound(episode=each) for each in latest_first if asked.text.casefold() in each.summary.casefold()]
     now = view.space.memory.clock()
     since = span(asked.since, now=now)[0] if asked.since else None
     until = span(asked.until, now=now)[1] if asked.until else None
     about = {"project": asked.project or None, "task": asked.task or None}
+    if asked.session:
+        latest_first = archive.of_session(asked.session)[::-1]
+        return [EpisodeFound(episode=each) for each in latest_first if _fits(each, asked, since, until)]
     return list(archive.search(asked.text, limit=most, since=since, until=until, **about))
+
+
+def _fits(episode: Episode, asked: Asked, since: datetime | None, until: datetime | None) -> bool:
+    """Whether it has the words, is of the project and the task, and overlaps the period."""
+    overlaps = (since is None or episode.ended_at >= since) and (until is None or episode.began_at <= until)
+    about = asked.project in {"", episode.project} and asked.task in {"", episode.task}
+    return overlaps and about and asked.text.casefold() in episode.summary.casefold()
 
 
 def _row(view: View, episode: Episode, ended: tuple[str, ...] = ()) -> Row:
@@ -89,16 +95,14 @@ def _days(until: datetime | None, now: datetime) -> int | None:
 
 def open_one(view: View) -> Response:
     """One episode with its summary and the messages it covers."""
-    episode = _required(view)
-    covered = _covered(view, episode)
-    after = view.query.number("after") or 0
-    shown = covered[after : after + _MESSAGES]
-    more = after + _MESSAGES if len(covered) > after + _MESSAGES else None
-    values: dict[str, Any] = {"row": _row(view, episode), "messages": shown, "more": more}
+    episode, after = _required(view), view.query.number("after") or 0
+    covered = view.space.browse.covered(episode, after=after, limit=_MESSAGES + 1)
+    more = covered[_MESSAGES - 1].number if len(covered) > _MESSAGES else None
+    values: dict[str, Any] = {"row": _row(view, episode), "messages": covered[:_MESSAGES], "more": more}
     if view.wants_piece and after:
         return view.piece("_messages.html", **values)
     later = view.space.archive.ended([episode])[episode.id]
-    return view.show("episode.html", **values, later=later, count=len(covered))
+    return view.show("episode.html", **values, later=later, count=view.space.browse.covers(episode))
 
 
 def _required(view: View) -> Episode:
@@ -114,16 +118,6 @@ def _required(view: View) -> Episode:
             way_out="It may have expired; the list has those there are.",
         )
     return found
-
-
-def _covered(view: View, episode: Episode) -> list[Drawer]:
-    """The messages that an episode sums up, in the order they were said."""
-    if episode.of_task and episode.task is not None:
-        return list(view.space.drawers(task=episode.task))
-    if episode.first_drawer is None or episode.last_drawer is None:
-        return []
-    said = view.space.drawers(session=episode.session)
-    return [each for each in said if episode.first_drawer <= each.number <= episode.last_drawer]
 
 
 def keep(view: View) -> Response:

@@ -69,8 +69,7 @@ def _path_to(view: View, pointer: str) -> str:
     """The address of the room or drawer that a pointer, or the number of a drawer, names."""
     address = None if pointer.isdecimal() else parse_pointer(pointer)
     if address is not None and address.drawer is None:
-        first = view.space.drawer(f"{pointer}/D-1")
-        found = None if first is None else view.space.browse.room_of(first.number)
+        found = view.space.browse.room_at(pointer)
         path = None if found is None else f"/palace/rooms/{found.number}"
     else:
         held = view.space.drawer(pointer)
