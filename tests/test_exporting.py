@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import sqlite3
 import stat
 from contextlib import closing
@@ -261,49 +262,61 @@ def without(table, name):
 
 
 CHANGES = {
-    "duplicate drawer": twice("drawers"),
-    "duplicate entry": twice("entries"),
-    "unknown table": lambda held: (held["records"].update(spies=[{"a": 1}]), held["counts"].update(spies=1)),
-    "unknown column": first("drawers", spy=1),
-    "missing column": without("drawers", "content"),
-    "text for a number": first("drawers", number="1"),
-    "a number for text": first("drawers", content=7),
-    "true for a number": first("drawers", room=True),
-    "a float for a number": first("drawers", room=1.5),
-    "a list": first("drawers", content=["x"]),
-    "an object": first("drawers", content={"x": 1}),
-    "a number of 80 bits": first("drawers", said_at=1 << 80),
-    "a negative number": first("drawers", number=-1),
-    "a moment in the year 40000": first("drawers", said_at=1_200_000_000_000_000),
-    "a lone surrogate": first("drawers", speaker="\ud800"),
-    "another hash": first("drawers", content_hash="00" * 16),
-    "no hexadecimal": first("drawers", content_hash="zz"),
-    "other words": first("entries", content="The user likes nothing."),
-    "an unknown role": first("drawers", role="root"),
-    "an unknown status": first("entries", status="secret"),
-    "an unknown origin": first("entries", origin="god"),
-    "metadata that is no object": first("entries", metadata="[1]"),
-    "metadata that is no JSON": first("entries", metadata="{"),
-    "metadata with NaN": first("entries", metadata='{"a": NaN}'),
-    "metadata that is endless": first("entries", metadata='{"a": 1e999}'),
-    "metadata that is deep": first("entries", metadata='{"a":' * 3000 + "1" + "}" * 3000),
-    "a receipt that is no object": first("receipts", body="7"),
-    "a category that climbs": first("entries", category="../../../escaped"),
-    "a category that is not as it is stored": first("entries", category="Work Habits"),
-    "an entry whose id is no id": first("entries", id="pwned0000000"),
-    "an entry whose id climbs": first("entries", id="../../escaped"),
-    "a note that climbs": first("documents", path="../../escaped.md"),
-    "a room that is not there": first("drawers", room=99),
-    "a drawer that is not there": first("entry_evidence", drawer=99),
-    "an entity that is not there": first("relations", subject=99),
-    "a row that is no object": lambda held: held["records"]["drawers"].__setitem__(0, [1]),
-    "counts that lie": lambda held: held["counts"].update(drawers=1),
-    "no counts": lambda held: held.pop("counts"),
-    "no version": lambda held: held.pop("version"),
-    "a version in words": lambda held: held.update(version="1"),
-    "a space that cannot be": lambda held: held.update(space="../../etc"),
-    "no space": lambda held: held.update(space=None),
-    "a deep record": lambda held: held["records"]["drawers"][0].update(content=deep(200)),
+    "duplicate drawer": (twice("drawers"), "the same key"),
+    "duplicate entry": (twice("entries"), "the same key"),
+    "unknown table": (
+        lambda held: (held["records"].update(spies=[{"a": 1}]), held["counts"].update(spies=1)),
+        "unknown kind, 'spies'",
+    ),
+    "unknown column": (first("drawers", spy=1), "drawers have no 'spy'"),
+    "missing column": (without("drawers", "content"), "drawers.content is missing"),
+    "text for a number": (first("drawers", number="1"), "drawers.number is no whole number"),
+    "a number for text": (first("drawers", content=7), "drawers.content is no text"),
+    "true for a number": (first("drawers", room=True), "drawers.room is no whole number"),
+    "a float for a number": (first("drawers", room=1.5), "drawers.room is no whole number"),
+    "a list": (first("drawers", content=["x"]), "drawers.content is no text"),
+    "an object": (first("drawers", content={"x": 1}), "drawers.content is no text"),
+    "a number of 80 bits": (first("drawers", said_at=1 << 80), "exceeds 64-bit range"),
+    "a negative number": (first("drawers", number=-1), "drawers.number is -1"),
+    "a moment in the year 40000": (first("drawers", said_at=1_200_000_000_000_000), "drawers.said_at is no moment"),
+    "a lone surrogate": (first("drawers", speaker="\ud800"), "surrogates not allowed"),
+    "another hash": (first("drawers", content_hash="00" * 16), "the hash of drawers 1"),
+    "no hexadecimal": (first("drawers", content_hash="zz"), "drawers.content_hash is no bytes"),
+    "other words": (first("entries", content="The user likes nothing."), "the hash of entries 1"),
+    "an unknown role": (first("drawers", role="root"), "drawers.role is 'root'"),
+    "an unknown status": (first("entries", status="secret"), "entries.status is 'secret'"),
+    "an unknown origin": (first("entries", origin="god"), "entries.origin is 'god'"),
+    "metadata that is no object": (first("entries", metadata="[1]"), "entries.metadata is no JSON"),
+    "metadata that is no JSON": (first("entries", metadata="{"), "entries.metadata is no JSON"),
+    "metadata with NaN": (first("entries", metadata='{"a": NaN}'), "entries.metadata is no JSON"),
+    "metadata that is endless": (first("entries", metadata='{"a": 1e999}'), "entries.metadata is no JSON"),
+    "metadata that is deep": (
+        first("entries", metadata='{"a":' * 3000 + "1" + "}" * 3000),
+        "entries.metadata is no JSON",
+    ),
+    "a receipt that is no object": (first("receipts", body="7"), "receipts.body is no JSON"),
+    "a category that climbs": (first("entries", category="../../../escaped"), "is not a category"),
+    "a category that is not as it is stored": (
+        first("entries", category="Work Habits"),
+        "'Work Habits' is not written as a category",
+    ),
+    "an entry whose id is no id": (first("entries", id="pwned0000000"), "'pwned0000000' is no id"),
+    "an entry whose id climbs": (first("entries", id="../../escaped"), "escaped' is no id"),
+    "a note that climbs": (first("documents", path="../../escaped.md"), "no path of a document: it climbs"),
+    "a room that is not there": (first("drawers", room=99), "drawers.room names rooms 99"),
+    "a drawer that is not there": (first("entry_evidence", drawer=99), "entry_evidence.drawer names drawers 99"),
+    "an entity that is not there": (first("relations", subject=99), "relations.subject names entities 99"),
+    "a row that is no object": (
+        lambda held: held["records"]["drawers"].__setitem__(0, [1]),
+        "one of its drawers is no object",
+    ),
+    "counts that lie": (lambda held: held["counts"].update(drawers=1), "as many records as it says"),
+    "no counts": (lambda held: held.pop("counts"), "as many records as it says"),
+    "no version": (lambda held: held.pop("version"), "does not say its version"),
+    "a version in words": (lambda held: held.update(version="1"), "does not say its version"),
+    "a space that cannot be": (lambda held: held.update(space="../../etc"), "'../../etc' cannot name a space"),
+    "no space": (lambda held: held.update(space=None), "its format and its space"),
+    "a deep record": (lambda held: held["records"]["drawers"][0].update(content=deep(200)), "nested too deeply"),
 }
 
 
@@ -314,10 +327,10 @@ def deep(levels):
     return value
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_an_export_that_was_made_to_harm_is_refused_and_stores_nothing(file, another, change):
+@pytest.mark.parametrize(("change", "reason"), CHANGES.values(), ids=CHANGES)
+def test_an_export_that_was_made_to_harm_is_refused_and_stores_nothing(file, another, change, reason):
     other, path = another(), edited(file, change)
-    with pytest.raises((UnreadableFile, InvalidInput)) as refused:
+    with pytest.raises((UnreadableFile, InvalidInput), match=re.escape(reason)) as refused:
         other.import_file(path, format="langmem-tiers")
     assert len(str(refused.value)) < 1000
     assert other.spaces() == ()

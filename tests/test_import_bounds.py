@@ -186,7 +186,7 @@ def test_without_tight_limits_the_same_files_are_read(tmp_path):
 
 def test_a_pipe_is_refused(tmp_path, memory):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(UnreadableFile, match="no regular file"):
         memory.import_file(tmp_path / "pipe", format="langmem-tiers")
-    with pytest.raises(UnreadableFile):
+    with pytest.raises(UnreadableFile, match="no regular file"):
         memory.import_file(tmp_path / "pipe", format="jsonl", user="ann")

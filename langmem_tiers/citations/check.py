@@ -103,9 +103,9 @@ class _Checker:
     def _looked_up(self, mention: Mention) -> Citation | None:
         if mention.kind == "session":
             return self._session(mention)
-        if mention.kind == "item":
-            return self._item(mention)
         try:
+            if mention.kind == "item":
+                return self._item(mention)
             found = references.find(self._context, mention.ref)
         except InvalidInput:  # it names a space that is not read here, or nothing that can be stored
             return None
@@ -171,7 +171,7 @@ class _Checker:
                 mention.ref if source.name == self._context.name else mention.ref.removesuffix(beside("", source.name))
             )
             with source.open() as store, store.reading() as connection:
-                row = next((each for each in items.under(connection, store.key, "") if each.key == key), None)
+                row = items.with_key(connection, store.key, key)
             if row is not None:
                 return Citation(
                     kind="item",

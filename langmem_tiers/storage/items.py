@@ -60,6 +60,7 @@ class NewItem:
 
 
 _EVERY = select(*(column for column in store_items.c if column.name != "space"))
+_NEWEST_FIRST = (store_items.c.updated_at.desc(), store_items.c.changed.desc())
 
 
 def ref(namespace: str, key: str) -> str:
@@ -123,9 +124,15 @@ def holding(
 
 def under(connection: Connection, space: str, prefix: str, *, alive_at: int | None = None) -> Iterator[ItemRow]:
     """The items in a namespace and below it, or all if it is empty, most recently changed first."""
-    newest_first = (store_items.c.updated_at.desc(), store_items.c.changed.desc())
-    wanted = _EVERY.where(*here(store_items, space), *_below(prefix), *_alive(alive_at)).order_by(*newest_first)
+    wanted = _EVERY.where(*here(store_items, space), *_below(prefix), *_alive(alive_at)).order_by(*_NEWEST_FIRST)
     return (ItemRow(**row._mapping) for row in connection.execute(wanted))
+
+
+def with_key(connection: Connection, space: str, key: str) -> ItemRow | None:
+    """The item with this key, in whatever namespace; of several, the one that was changed most recently."""
+    wanted = _EVERY.where(*here(store_items, space, key=key)).order_by(*_NEWEST_FIRST).limit(1)
+    row = connection.execute(wanted).first()
+    return None if row is None else ItemRow(**row._mapping)
 
 
 def namespaces(connection: Connection, space: str, *, alive_at: int | None = None) -> list[str]:

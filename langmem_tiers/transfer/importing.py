@@ -11,7 +11,7 @@ from uuid import UUID
 
 from langmem_tiers import arguments
 from langmem_tiers.errors import InvalidSpace, MissingUser, UnreadableFile
-from langmem_tiers.naming import user_space
+from langmem_tiers.naming import check_space, user_space
 from langmem_tiers.transfer.files import limited
 from langmem_tiers.transfer.formats import FORMATS, NAME_USERS, OWN_SPACES, WHOLE, guess_format, read_records
 from langmem_tiers.transfer.records import (
@@ -25,6 +25,7 @@ from langmem_tiers.transfer.records import (
 )
 from langmem_tiers.transfer.speakers import require_speaker
 from langmem_tiers.transfer.storing import Kept, Looking, Storing
+from langmem_tiers.transfer.whole_import import Taken, staged, take_over
 from langmem_tiers.types import Format, RejectedTurn, TrackReport
 
 if TYPE_CHECKING:
@@ -393,9 +394,6 @@ def import_whole(
         UnreadableFile, NewerSchema: it cannot be used; nothing was stored.
         InvalidSpace: it names no space that there can be.
     """
-    from langmem_tiers.naming import check_space
-    from langmem_tiers.transfer.whole_import import Taken, staged, take_over
-
     with limited(settings.imports), staged(path) as found:
         name = check_space(space or found.head["space"])
         if used is not None:
