@@ -80,3 +80,10 @@ def test_working_memory_is_timed_beside_a_commit(run):
     row = run("working_memory.py", "--namespaces", 2, "--entries", 3, "--calls", 3)
     assert row["call"] == "get"
     assert 0 < row["p50"] <= row["p95"]
+
+
+def test_export_import_and_sync_are_timed(run):
+    row = run("transfer.py", "--messages", 40, "--entries", 5)
+    assert row["step"] == "export"
+    assert row["seconds"] > 0
+    assert row["most memory MB"] > 0
