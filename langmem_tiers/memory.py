@@ -307,6 +307,7 @@ class Memory(Runtime):
             MissingUser, InvalidSpace, UnknownSpace: There is no such user.
             DiskFull, FolderNotWritable: It could not be written; nothing is left of it.
             StorageError: The only space, or all, cannot be read. Else such spaces are in the report's `left_out`.
+            BackupDamaged: It could not be restored, such as for a prompt with a line break in its name; none is made.
         """
         from langmem_tiers.transfer import backups
 
