@@ -2,11 +2,12 @@
 
 import types
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, NotRequired, Required, TypeVar, Union, cast, get_args, get_origin
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import MessagesState
+from typing_extensions import TypedDict
 
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.fencing import OPENING

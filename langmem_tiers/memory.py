@@ -12,7 +12,7 @@ from langmem_tiers import arguments, naming, settings_layers
 from langmem_tiers.access import NOBODY, Roles
 from langmem_tiers.clock import Clock, utc_now
 from langmem_tiers.errors import InvalidSpace
-from langmem_tiers.models import chat_model, providers
+from langmem_tiers.models import chat_model, providers, tokens
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
 from langmem_tiers.paths import default_folder
@@ -92,7 +92,7 @@ class Memory(Runtime):
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: The folder cannot be used.
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above, or a setting of the file or the
                 environment cannot be used; of a file that cannot be read at all, UnreadableSettings.
-            MissingExtra: `embedder` is a name whose package is not installed.
+            MissingExtra: A package is not installed that `embedder`, `model` or `token_tables` in the settings needs.
             InvalidInput: Another argument has the wrong type.
         """
         wanted = (default_folder() if path is None else arguments.path(path, "path")).absolute()
@@ -103,6 +103,8 @@ class Memory(Runtime):
         chosen_reranker = guarded(_or_named(reranker, known.recall.rerank.model))
         named = _or_named(model, known.model.name)
         chosen_model = None if named is None else chat_model.guarded(named, known.model)
+        if known.model.token_tables:
+            tokens.require_tables()
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
         return cls(

@@ -65,7 +65,7 @@ class Runtime:
         self.layered = settings
         self.settings = settings.whole
         self.clock = clock
-        self.count_tokens = TokenCounter()
+        self.count_tokens = TokenCounter(tables=self.settings.model.token_tables)
         self.reranker = reranker
         self.tally = UsageTally()
         self.access = Access(roles)

@@ -217,6 +217,9 @@ class ModelSettings(_Frozen):
     output_tokens: int = Field(default=1024, ge=1, description="Most tokens that a reply may have (GoClaw).")
     failures: int = Field(default=3, ge=1, description="Consecutive failures after which the model is left alone.")
     rest_seconds: Seconds = Field(default=60.0, gt=0, description="For how long; twice as long each further time.")
+    token_tables: bool = Field(
+        default=False, description="Count tokens by tiktoken's tables (extra tokens), fetched once; else estimate them."
+    )
     budget: BudgetSettings = BudgetSettings()
 
 

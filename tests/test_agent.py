@@ -264,3 +264,10 @@ def test_without_a_name_the_responder_stands_in(monkeypatch):
     monkeypatch.setenv("LANGMEM_TIERS_MODEL", "nosuchprovider:x")
     with pytest.raises(ValueError, match="nosuchprovider"):
         model_or_offline()
+
+
+def test_the_schemas_of_the_agent_can_be_asked_for(memory):
+    agent = memory_agent(OfflineResponder(), memory)
+    assert "user_id" in agent.get_context_jsonschema()["properties"]
+    assert "messages" in agent.get_input_jsonschema()["properties"]
+    assert "messages" in agent.get_output_jsonschema()["properties"]

@@ -698,3 +698,10 @@ def test_a_run_that_names_nobody_who_could_dream_is_reported_as_failed(memory, a
     (note,) = report["notes"]
     assert (report["status"], told in note, memory.spaces()) == ("failed", True, there)
     assert "recall_node" not in note + caplog.text
+
+
+def test_the_schemas_of_the_graph_can_be_asked_for(memory):
+    dream = dream_graph(memory)
+    assert "all" in dream.get_input_jsonschema()["properties"]
+    assert dream.get_output_jsonschema()["properties"]
+    assert "user_id" in dream.get_context_jsonschema()["properties"]

@@ -1,7 +1,7 @@
-"""How many tokens a text has: tiktoken's count once its tables are loaded, a script-aware estimate until then.
+"""How many tokens a text has: a script-aware estimate, or tiktoken's count where that is wished.
 
-tiktoken downloads its tables on first use and raises on every call without a network, so it is tried once, in the
-background, and never on the way to a reply.
+tiktoken downloads its tables on first use and raises on every call without a network, so it is asked for only if the
+settings say so, once, in the background, and never on the way to a reply.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import math
 import re
 import threading
 from collections.abc import Callable
+from importlib.util import find_spec
 
+from langmem_tiers.errors import MissingExtra
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -22,15 +24,15 @@ _WIDE = re.compile("[\u2e80-\U0010ffff]")
 
 
 class TokenCounter:
-    """Counts tokens; `prepare` may be called from any thread."""
+    """Counts tokens, by tiktoken's `tables` where these are wished; `prepare` may be called from any thread."""
 
-    def __init__(self, encoding: str = "cl100k_base") -> None:
+    def __init__(self, *, tables: bool = False, encoding: str = "cl100k_base") -> None:
         self._encoding = encoding
         self._encode: Callable[[str], list[int]] | None = None
-        self._tried = False
+        self._tried = not tables
 
     def prepare(self) -> None:
-        """Start loading tiktoken's tables, once; until they are there, or without them, the estimate is used."""
+        """Start loading the tables that are wished for; until they are there, or without them, tokens are estimated."""
         if not self._tried:
             self._tried = True
             # A thread of its own: a download over a network that drops packets has no time limit.
@@ -52,6 +54,16 @@ class TokenCounter:
         if self._encode is not None:
             return len(self._encode(text))
         return estimate(text)
+
+
+def require_tables() -> None:
+    """Check that tokens can be counted by tables.
+
+    Raises:
+        MissingExtra: tiktoken is not installed.
+    """
+    if find_spec("tiktoken") is None:
+        raise MissingExtra("tiktoken", "tokens")
 
 
 def estimate(text: str) -> int:
