@@ -72,6 +72,17 @@ def test_what_cannot_be_is_refused_in_a_sentence(folder, capsys, words, said):
     assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
+def test_a_certificate_that_cannot_be_used_is_refused_before_the_panel_listens(folder, tmp_path, capsys):
+    file = tmp_path / "x.pem"
+    file.write_text("no certificate")
+    tls = ["--tls-cert", str(file), "--tls-key", str(file), "--port", "0"]
+    with pytest.raises(SystemExit):
+        main(["--path", str(folder), "--embedder", "none", "panel", "--no-open", *tls])
+    said = capsys.readouterr()
+    assert "Give a certificate and its key in PEM." in " ".join(said.err.split())
+    assert "http" not in said.out
+
+
 def test_a_folder_without_a_memory_is_not_made_into_one(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--path", str(tmp_path / "no"), "panel", "--no-open"])

@@ -107,12 +107,22 @@ def test_a_preview_of_a_memory_that_has_changed_is_not_applied(alice, browser):
     assert ONE_JOB not in known(alice)
 
 
-def test_no_preview_is_made_while_another_dream_is_under_way(alice, browser):
+def test_a_replaced_preview_is_not_approved_and_it_is_said_why(alice, browser):
+    path = previewed(browser).path
+    previewed(browser)
+    seen = browser.post(f"{path}/approve")
+    assert (seen.status, "A newer preview may have taken its place" in seen.text) == (404, True)
+
+
+def test_no_preview_is_approved_while_another_dream_is_under_way_but_one_is_made(alice, browser):
     path = previewed(browser).path
     with alice.memory.use(alice.name) as store:
         Lease(store.database, DREAM, "another process", 300, alice.memory.clock).acquire()
     seen = browser.post(f"{path}/approve")
     assert (seen.status, "under way" in seen.text) == (409, True)
+    seen = browser.post("/dreams/preview")
+    assert (seen.status, "Nothing was changed" in seen.text) == (200, True)
+    assert ONE_JOB not in known(alice)
 
 
 def test_dreams_are_listed_with_counts_and_cost(alice, browser):

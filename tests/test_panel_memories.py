@@ -71,6 +71,14 @@ def test_behind_a_memory_that_was_deleted_meanwhile_the_list_is_not_empty_but_sa
     assert (seen.status, "Load the list again." in seen.text) == (404, True)
 
 
+@pytest.mark.parametrize("said", [{}, {"change": ""}])
+def test_a_form_that_says_nothing_changes_nothing(browser, alice, tea, said):
+    for path in (f"/memories/{tea.id}/change", "/memories/bulk"):
+        seen = browser.post(path, ids=tea.id, **said)
+        assert (seen.status, "Nothing was chosen to do." in seen.text) == (422, True), path
+    assert alice.knowledge.get(tea.id) == tea
+
+
 def test_a_memory_is_written_by_hand_and_counts_as_the_users_word(browser, alice):
     assert browser.get("/memories/new").status == 200
     wanted = {"content": "The user plays chess.", "category": "hobbies", "tags": "chess, games"}

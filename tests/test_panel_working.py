@@ -101,19 +101,23 @@ def test_a_text_that_is_saved_again_after_that_counts(alice, browser, clock):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"namespace": "nowhere", "key": "a", "value": "x"}, "whose working memory"),
-        ({"namespace": "session/m", "key": "../a", "value": "x"}, "relative part"),
-        ({"namespace": "session/m", "key": "a", "value": " "}, "nothing to keep"),
-        ({"namespace": "session/m", "key": "a", "value": "x", "minutes": "soon"}, "no number of minutes"),
-        ({"namespace": "session/m", "key": "a", "value": "x", "minutes": "nan"}, "ttl_minutes"),
-        ({"namespace": "session/m", "key": "a", "value": "x", "minutes": "-1"}, "more than 0"),
+        ({"namespace": "nowhere", "key": "a", "value": "what was typed"}, "whose working memory"),
+        ({"namespace": "session/m", "key": "../a", "value": "what was typed"}, "relative part"),
+        ({"namespace": "session/m", "key": "the-key", "value": " "}, "nothing to keep"),
+        (
+            {"namespace": "session/m", "key": "the-key", "value": "what was typed", "minutes": "soon"},
+            "no number of minutes",
+        ),
+        ({"namespace": "session/m", "key": "the-key", "value": "what was typed", "minutes": "nan"}, "ttl_minutes"),
+        ({"namespace": "session/m", "key": "the-key", "value": "what was typed", "minutes": "-1"}, "more than 0"),
     ],
 )
 def test_what_cannot_be_saved_is_an_error_in_the_page(alice, browser, fields, said):
     seen = browser.post("/working/save", **fields)
     assert seen.status == 422
     assert said in seen.text
-    assert seen.html.count(fields["value"])
+    assert (seen.fields["namespace"], seen.fields["key"]) == (fields["namespace"], fields["key"])
+    assert f"{fields['value']}</textarea>" in seen.html
     assert len(alice.working.list("")) == 2
 
 

@@ -53,7 +53,7 @@ class Addresses:
 
 
 def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host.lower()
+    return f"[{host.lower()}]" if ":" in host else host.lower()
 
 
 def _origin(scheme: str, name: str, port: int) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from langmem_tiers.cli.target import OfSpace, target_of
 from langmem_tiers.cli.terminal import print_error, print_text
+from langmem_tiers.errors import InvalidInput
 
 if TYPE_CHECKING:
     from langmem_tiers.integrations.serving import Certificate
@@ -71,7 +72,23 @@ def _certificate(certificate: Path | None, key: Path | None) -> Certificate | No
     for option, file in (("--tls-cert", certificate), ("--tls-key", key)):
         if not file.is_file():
             raise typer.BadParameter(f"{file} is no file.", param_hint=option)
+    _try_out(certificate, key)
     return Certificate(certificate=certificate, key=key)
+
+
+def _try_out(certificate: Path, key: Path) -> None:
+    """Load a certificate before a port is taken.
+
+    Raises:
+        InvalidInput: it cannot be used, or its key does not fit.
+    """
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:
+        way_out = "Give a certificate and its key in PEM."
+        raise InvalidInput(f"{certificate} with {key} cannot be used for TLS: {error}.", way_out=way_out) from error
 
 
 def _tell(space: str, link: str, *, opening: bool) -> None:

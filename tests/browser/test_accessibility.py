@@ -159,6 +159,27 @@ def test_without_a_mouse_a_memory_is_found_edited_and_forgotten(alice, link, vis
     assert alice.knowledge.get(entry.id) is None
 
 
+def test_without_a_mouse_a_dream_is_previewed_approved_and_undone(alice, link, visit):
+    page, before = visit(link()), _known(alice)
+    _keys(page, "g", "d")
+    page.wait_for_url("**/dreams")
+    _press(page, "Preview a dream", then="This is a preview.")
+    _press(page, "Approve: apply exactly this", then="The dream was applied")
+    assert _known(alice) != before
+    _press(page, "Undo this dream", then="The dream was undone")
+    assert _known(alice) == before
+
+
+def _known(space):
+    return {each.content for each in space.knowledge.page(limit=1_000).entries}
+
+
+def _press(page, name, *, then):
+    _tab_to(page, name)
+    page.keyboard.press("Enter")
+    page.get_by_text(then).wait_for()
+
+
 def _keys(page, *keys):
     for key in keys:
         page.keyboard.press(key)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from langmem_tiers.knowledge_graph.wording import relation_words
 
@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from langmem_tiers.records import Evidence
     from langmem_tiers.space import Space
 
-TITLES = {
-    "merge": "Merged into one",
-    "retire": "Retired",
-    "refine": "Filed elsewhere",
-    "anti_pattern": "Learnt what not to do",
-    "preference": "Inferred a preference",
-    "synthesis": "Summed up episodes",
-    "merge_entities": "Took two names for one",
-    "withdraw_relation": "Withdrew a relation",
-    "close_windows": "Ended relations that others follow",
-}
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -79,10 +68,11 @@ def refusals_of(space: Space, report: DreamReport) -> tuple[Refusal, ...]:
 
 
 def _change(space: Space, proposal: Proposal) -> Change:
-    given: Mapping[str, Any] = _OF_KIND[proposal.kind](space, proposal)
+    kind = KINDS[proposal.kind]
+    given = kind.told(space, proposal)
     why = getattr(proposal, "why", "")
     evidence = getattr(proposal, "evidence", ())
-    about: dict[str, Any] = {"kind": proposal.kind, "title": TITLES[proposal.kind], "path": proposal.path}
+    about: dict[str, Any] = {"kind": proposal.kind, "title": kind.title, "path": proposal.path}
     return Change(**about, **{"why": why, "evidence": evidence, **given})
 
 
@@ -147,16 +137,24 @@ def _close(space: Space, proposal: Any) -> Mapping[str, Any]:
     return {"before": (_plain("entity", proposal.subject, _entity(space, proposal.subject), proposal.predicate),)}
 
 
-_OF_KIND: Mapping[str, Any] = {
-    "merge": _merge,
-    "retire": _retire,
-    "refine": _refine,
-    "anti_pattern": _added("entry", "content"),
-    "preference": _added("entry", "content"),
-    "synthesis": _synthesis,
-    "merge_entities": _merge_entities,
-    "withdraw_relation": _withdraw,
-    "close_windows": _close,
+class Kind(NamedTuple):
+    """A kind of change: its title, what is counted of it, and what a proposal of it holds before and after."""
+
+    title: str
+    done: str
+    told: Callable[[Space, Any], Mapping[str, Any]]
+
+
+KINDS = {
+    "merge": Kind("Merged into one", "merged", _merge),
+    "retire": Kind("Retired", "retired", _retire),
+    "refine": Kind("Filed elsewhere", "filed elsewhere", _refine),
+    "anti_pattern": Kind("Learnt what not to do", "learnt what not to do", _added("entry", "content")),
+    "preference": Kind("Inferred a preference", "inferred", _added("entry", "content")),
+    "synthesis": Kind("Summed up episodes", "summed up", _synthesis),
+    "merge_entities": Kind("Took two names for one", "names joined", _merge_entities),
+    "withdraw_relation": Kind("Withdrew a relation", "relations withdrawn", _withdraw),
+    "close_windows": Kind("Ended relations that others follow", "relations ended", _close),
 }
 
 

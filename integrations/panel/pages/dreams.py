@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from langmem_tiers.errors import DreamConflict, InvalidInput
+from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
 from langmem_tiers.integrations.panel.page import Page, View, get, post
-from langmem_tiers.integrations.panel.pages.dream_changes import changes_of, refusals_of
+from langmem_tiers.integrations.panel.pages.dream_changes import KINDS, changes_of, refusals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from langmem_tiers.dream.types import DreamReport
 
 _AT_ONCE = 30
+_LOOK = "A newer preview may have taken its place; the page Dreams lists those there are."
 STATUS = {
     "applied": ("applied", "good"),
     "previewed": ("preview: not applied", "gold"),
@@ -28,17 +28,6 @@ STATUS = {
     "failed": ("failed", "warn"),
 }
 TRIGGERS = {"hand": "by hand", "episodes": "enough episodes waited", "interval": "it was time"}
-KINDS = {
-    "merge": "merged",
-    "retire": "retired",
-    "refine": "filed elsewhere",
-    "anti_pattern": "learnt what not to do",
-    "preference": "inferred",
-    "synthesis": "summed up",
-    "merge_entities": "names joined",
-    "withdraw_relation": "relations withdrawn",
-    "close_windows": "relations ended",
-}
 
 
 def show(view: View) -> Response:
@@ -104,7 +93,7 @@ def remove_question(view: View) -> Response:
 def _report(view: View) -> DreamReport:
     report = view.space.dream_report(view.part("id"))
     if report is None:
-        raise HTTPException(404)
+        raise UnknownDream(f"There is no dream {view.part('id')[:40]!a}, or no longer.", way_out=_LOOK)
     return report
 
 
@@ -130,7 +119,7 @@ def _done(view: View, change: Callable[[str], DreamReport], told: str) -> Respon
 
 def _counts(report: DreamReport) -> dict[str, int]:
     """How many of each kind were carried out, in the words of the page, and how many refused."""
-    done = Counter(KINDS[each.kind] for each in report.decision.accepted)
+    done = Counter(KINDS[each.kind].done for each in report.decision.accepted)
     return {**done, **({"refused": len(report.decision.rejected)} if report.decision.rejected else {})}
 
 

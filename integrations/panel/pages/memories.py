@@ -161,7 +161,7 @@ _CHANGES: dict[str, tuple[Change, str]] = {
 
 def change(view: View) -> Response:
     """Pin an entry, put it aside, and the reverse."""
-    todo, done = _CHANGES[view.form.choice("change", ("", *_CHANGES)) or "pin"]
+    todo, done = _CHANGES[_chosen(view)]
     found = _existing(view)
     todo(view.space, found.id)
     view.tell(f"1 memory {done}.")
@@ -175,7 +175,7 @@ def bulk(view: View) -> Response:
     back = back if back == "/memories" or back.startswith("/memories?") else "/memories"
     if not names:
         raise InvalidInput("No memory is ticked.", way_out="Tick the boxes of those that are meant.")
-    wanted = view.form.choice("change", (*_CHANGES, "forget"))
+    wanted = _chosen(view, "forget")
     if wanted == "forget":
         return view.go("/forget?" + urlencode([("entries", name) for name in names]))
     todo, done = _CHANGES[wanted]
@@ -190,6 +190,13 @@ def bulk(view: View) -> Response:
     for said in failed[:5]:
         view.visit.tell(said, kind="problem")
     return view.go(back)
+
+
+def _chosen(view: View, *more: str) -> str:
+    chosen = view.form.choice("change", ("", *_CHANGES, *more))
+    if not chosen:
+        raise InvalidInput("Nothing was chosen to do.", way_out="Choose what is to be done.")
+    return chosen
 
 
 def _row(view: View, found: Entry) -> Response:
