@@ -386,6 +386,21 @@ class FolderNotWritable(StorageError, PermissionError):
     way_out = "Make the folder writable, or name another one."
 
 
+class LinkRefused(StorageError):
+    """A symbolic link stands where a file or folder of the memory belongs; nothing was read or written through it."""
+
+    way_out = "Remove the link, or put what it leads to in its place. The memory as a whole may be reached by a link."
+
+
+class ForeignFolder(StorageError, PermissionError):
+    """A folder or file of the memory belongs to another user, or others may write to it."""
+
+    way_out = (
+        "Run it as the owner, give the folder to this user (chown -R), or name another one; on a volume of a"
+        " container, a folder below it that does not exist yet."
+    )
+
+
 class DiskFull(StorageError):
     """No space is left on the device; nothing of this call was stored."""
 

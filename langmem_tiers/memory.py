@@ -20,7 +20,7 @@ from langmem_tiers.records import Listener
 from langmem_tiers.runtime import Runtime
 from langmem_tiers.settings import DreamSettings, Settings, fitting
 from langmem_tiers.space import Space
-from langmem_tiers.storage.folder import open_memory_folder, space_names, unreadable_spaces
+from langmem_tiers.storage.folder import open_memory_folder, resolved, space_names, unreadable_spaces
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
@@ -90,12 +90,13 @@ class Memory(Runtime):
 
         Raises:
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: The folder cannot be used.
+            ForeignFolder, LinkRefused: It belongs to another user, or holds links where the memory has its own files.
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above, or a setting of the file or the
                 environment cannot be used; of a file that cannot be read at all, UnreadableSettings.
             MissingExtra: A package is not installed that `embedder`, `model` or `token_tables` in the settings needs.
             InvalidInput: Another argument has the wrong type.
         """
-        wanted = (default_folder() if path is None else arguments.path(path, "path")).absolute()
+        wanted = resolved(default_folder() if path is None else arguments.path(path, "path"))
         in_code = None if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
         layers = settings_layers.load(wanted, in_code)
         known = layers.whole

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from langmem_tiers.errors import FolderNotWritable, InvalidSettings, UnreadableSettings
 from langmem_tiers.settings_layers import FILE, FORMAT, Key, Origin, load, read_text
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 
 _NEW = f"# Settings of this memory; `langmem-tiers config show` prints those in force.\nformat = {FORMAT}\n"
@@ -199,8 +198,8 @@ def _update(path: Path, changed: Callable[[], str]) -> None:
     changed()
     real = path.resolve()
     with translated(path):
-        real.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(real.with_name(f".{real.name}.lock"))
+        private_files.make_folder(real.parent)
+        lock = private_files.lock(real.with_name(f".{real.name}.lock"))
         try:
             lock.acquire(timeout=_WAIT)
         except Timeout:
@@ -214,13 +213,6 @@ def _update(path: Path, changed: Callable[[], str]) -> None:
 def _write(path: Path, text: str) -> None:
     """Write it at once: nobody sees half of it, and a failure leaves the file as it was."""
     path = path.resolve()  # a link stays one
-    fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     with translated(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fresh.write_text(text, encoding="utf-8")
-            if path.exists():
-                shutil.copymode(path, fresh)
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        private_files.make_folder(path.parent)
+        private_files.replace(path, text.encode())

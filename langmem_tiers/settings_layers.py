@@ -16,9 +16,12 @@ from pydantic import BaseModel, ValidationError
 
 from langmem_tiers.errors import InvalidSettings, MemoryTiersError, NewerSchema, UnreadableSettings
 from langmem_tiers.settings import Settings, WorkingSettings
+from langmem_tiers.storage import private_files
 
 FILE = "langmem-tiers.toml"
 FORMAT = 1
+_LARGEST_FILE = 1 << 20
+"""Bytes of the largest settings file: the longest that anybody needs has some 20,000."""
 PREFIX = "LANGMEM_TIERS_"
 # Variables that are no settings.
 _OTHERS = frozenset({"path", "user", "model", "mcp_token"})
@@ -116,13 +119,22 @@ def read_text(path: Path) -> str | None:
 
     Raises:
         UnreadableSettings: it is there and cannot be read as text.
+        ForeignFolder: it is a link to a file that other users may change.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        private_files.require_trusted(path)
+        data = private_files.read(path.resolve(), most=_LARGEST_FILE)
+        if len(data) > _LARGEST_FILE:
+            raise UnreadableSettings(f"The settings file {path} has more than {_LARGEST_FILE:,} bytes.")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
         raise UnreadableSettings(f"The settings file {path} is no UTF-8 text: byte {error.start}.") from error
+    except MemoryTiersError:
+        raise
+    except ValueError as error:
+        raise UnreadableSettings(f"The settings file {path} is no file.") from error
     except OSError as error:
         raise UnreadableSettings(f"The settings file {path} cannot be read: {error.strerror or error}.") from error
 
@@ -131,8 +143,8 @@ def _of_file(text: str, place: str) -> SettingsLayer:
     """What the text of a settings file sets."""
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UnreadableSettings(f"The settings file {place} is no valid TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:  # TOML itself, numbers without end, endless nesting
+        raise UnreadableSettings(f"The settings file {place} is no valid TOML: {str(error)[:200]}.") from error
     written = values.pop("format", FORMAT)
     if not isinstance(written, int) or isinstance(written, bool) or written < 1:
         raise InvalidSettings(f"{place}: format cannot be {_shown(written)}.", way_out=f"Write: format = {FORMAT}")

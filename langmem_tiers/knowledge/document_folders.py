@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from uuid import uuid4
 
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import InvalidInput, UnreadableFile
@@ -16,7 +15,7 @@ from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge.results import FolderExport, FolderImport, SkippedFile
 from langmem_tiers.records import Document
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents
+from langmem_tiers.storage import documents, private_files
 from langmem_tiers.storage.documents import NewDocument
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.store import SpaceStore
@@ -87,7 +86,7 @@ class FolderImporter:
 def export_folder(store: SpaceStore, target: Path, *, memory: Path) -> FolderExport:
     """Write every document into a folder."""
     with translated(target):
-        target.mkdir(parents=True, exist_ok=True)
+        private_files.make_folder(target)
     outcomes = {each.path: write_below(target, each.path, each.data, but=memory) for each in _every(store)}
     return FolderExport(
         written=tuple(path for path, outcome in outcomes.items() if outcome is True),
@@ -161,13 +160,8 @@ def _written(target: Path, data: bytes) -> bool:
     """Write a file completely or not at all; a link at its path is replaced, and the link's target left alone."""
     if not target.is_symlink() and target.is_file() and target.read_bytes() == data:
         return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{uuid4().hex}.tmp")
-    try:
-        draft.write_bytes(data)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    private_files.make_folder(target.parent)
+    private_files.replace(target, data)
     return True
 
 

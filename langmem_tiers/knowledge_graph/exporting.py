@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +28,7 @@ from langmem_tiers.knowledge_graph.exchange import (
 )
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading
 from langmem_tiers.knowledge_graph.types import Subgraph
-from langmem_tiers.storage import entities, graph_evidence, merges, relations
+from langmem_tiers.storage import entities, graph_evidence, merges, private_files, relations
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.relations import RelationRow
 
@@ -74,17 +72,12 @@ def write_file(target: Path, data: bytes) -> Path:
     Raises:
         StorageError: it cannot be written.
     """
-    held = target.with_name(f".{target.name[:60]}.{secrets.token_hex(4)}")
     try:
-        held.write_bytes(data)
-        held.replace(target)
+        private_files.replace(target, data)
     except OSError as error:
         raise StorageError(
             f"{target} cannot be written: {error.strerror or error}.", way_out="Name a file in a folder of yours."
         ) from error
-    finally:
-        with suppress(OSError):
-            held.unlink(missing_ok=True)
     return target
 
 

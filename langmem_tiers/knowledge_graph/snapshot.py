@@ -19,6 +19,7 @@ from uuid import uuid4
 import orjson
 
 from langmem_tiers.knowledge_graph.view import GraphView
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.relations import RelationRow, VersionRow
@@ -59,7 +60,7 @@ def write(path: Path, view: GraphView, *, position: int, mark: str) -> None:
     with translated(path):
         _drop_abandoned(path)
         try:
-            with fresh.open("wb") as file:
+            with private_files.create(fresh) as file:
                 file.writelines((head[:-1], _HASH, _digest(head, body).encode(), b'"', _BODY, body, b"}"))
                 file.flush()
                 os.fsync(file.fileno())
@@ -77,10 +78,10 @@ def read(path: Path) -> GraphSnapshot | None:
         UnusableSnapshot: it is damaged, or of another version.
     """
     try:
-        written = path.read_bytes()
+        written = private_files.read(path)
     except FileNotFoundError:
         return None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UnusableSnapshot(f"it cannot be read ({error})") from error
     head, body = _checked(written)
     try:

@@ -14,7 +14,17 @@ from langmem_tiers.forgetting import traces
 from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.knowledge_graph.view_updates import build_view
-from langmem_tiers.storage import change_log, embedding_cache, entities, inspection, keyword, notes, purging, relations
+from langmem_tiers.storage import (
+    change_log,
+    embedding_cache,
+    entities,
+    inspection,
+    keyword,
+    notes,
+    private_files,
+    purging,
+    relations,
+)
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import Finding
@@ -42,6 +52,15 @@ def _sqlite_version(_store: SpaceStore, _model: str | None) -> Iterator[Finding]
     message = f"SQLite {sqlite3.sqlite_version} has a rare fault when several connections write at once."
     way_out = "A Python with SQLite 3.51.3 or newer is free of it; see sqlite.org/wal.html#walresetbug."
     yield _note("sqlite", message, way_out)
+
+
+def _files(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    found = private_files.open_to_others(store.folder)
+    if found:
+        message = f"Others may read {counted(len(found), 'file or folder', 'files and folders')}, such as {found[0]}."
+        yield _note(
+            "files", message, "Run `chmod -R go=` on the folder of the memory, or keep it on a disk that knows modes."
+        )
 
 
 def _records(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
@@ -281,6 +300,7 @@ def _problem(check: str, message: str, way_out: str = _REBUILD) -> Finding:
 
 _CHECKS: tuple[Callable[[SpaceStore, str | None], Iterator[Finding]], ...] = (
     _sqlite_version,
+    _files,
     _records,
     _keyword,
     _backlog,

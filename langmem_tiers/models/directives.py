@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.models.calls import Prompt
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.folder import own_folder
 
 LONGEST = 20_000
@@ -83,9 +84,9 @@ class Directives:
         written = [each for each in self.all() if each.path is not None and not each.overridden]
         for each in written:
             assert each.path is not None
-            each.path.parent.mkdir(parents=True, exist_ok=True)
-            with each.path.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(f"{built_in(each.name)}\n")
+            private_files.make_folder(each.path.parent)
+            with private_files.create(each.path) as file:
+                file.write(f"{built_in(each.name)}\n".encode())
         return tuple(self._described(each.name) for each in written)
 
     def _described(self, name: str) -> Directive:

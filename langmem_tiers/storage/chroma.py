@@ -20,11 +20,11 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from sqlalchemy import Connection
 
 from langmem_tiers.errors import DatabaseLocked, ProjectionDamaged, StorageError
-from langmem_tiers.storage import change_log, embedding_cache, facts, hnsw_files, purging
+from langmem_tiers.storage import change_log, embedding_cache, facts, hnsw_files, private_files, purging
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
@@ -55,7 +55,7 @@ class ChromaIndex:
         self._database = database
         self._space = database.space
         # Acquired in the worker thread and released by whichever thread closes it, so it must not be tied to one.
-        self._lock = FileLock(folder / CHROMA_LOCK, thread_local=False)
+        self._lock = private_files.lock(folder / CHROMA_LOCK, thread_local=False)
         self._open: ChromaFolder | None = None
         self._marked = False
         self._damaged: str | None = None
@@ -270,7 +270,8 @@ class ChromaIndex:
         with translated(path):
             _make_way(path.parent)
             shutil.rmtree(path, ignore_errors=True)
-            path.mkdir(parents=True)
+            private_files.make_folder(path)
+            private_files.create_empty(path / DATABASE)
         fresh = ChromaFolder(path)
         try:
             self._fill(fresh)
@@ -319,7 +320,7 @@ def has_files(space: Path) -> bool:
 
 def discard_files(space: Path) -> bool:
     """Delete what is in the Chroma folder of a space; False while another process has it open."""
-    lock = FileLock(space / CHROMA_LOCK)
+    lock = private_files.lock(space / CHROMA_LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -450,11 +451,13 @@ class ChromaFolder:
                 self._closed = True
                 self._client.close()  # type: ignore[attr-defined]
                 hnsw_files.blank_unused(self.path)
+                private_files.tighten(self.path)
 
     def _blank_if_grown(self) -> None:
         """Overwrite unused room in its files whenever that was made: it holds what was in memory before."""
         sizes = hnsw_files.sizes(self.path)
         if sizes != self._sizes:
+            private_files.tighten(self.path)
             hnsw_files.blank_unused(self.path)
             self._sizes = sizes
 

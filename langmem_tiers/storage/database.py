@@ -17,6 +17,7 @@ from sqlalchemy.util import LRUCache
 
 from langmem_tiers.errors import READ_ONLY, ReadOnlyForMembers
 from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.schema import HERE
@@ -111,6 +112,7 @@ class Database:
         """
         source = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
         with translated(target), closing(source):
+            private_files.create_empty(target)
             # The snapshot of this transaction is what is copied; otherwise every write of others would begin it anew.
             source.execute("BEGIN")
             size = source.execute("SELECT page_size FROM pragma_page_size").fetchone()[0]

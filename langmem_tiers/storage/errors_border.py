@@ -16,6 +16,7 @@ from langmem_tiers.errors import (
     DiskFull,
     FolderNotWritable,
     InvalidText,
+    LinkRefused,
     MemoryTiersError,
     StorageError,
 )
@@ -52,6 +53,7 @@ _BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {
     errno.EACCES: (FolderNotWritable, "The folder may not be written"),
     errno.EPERM: (FolderNotWritable, "The folder may not be written"),
     errno.EROFS: (FolderNotWritable, "The file system is read-only"),
+    errno.ELOOP: (LinkRefused, "It is a symbolic link"),
     errno.ENOTDIR: (FolderNotWritable, "A part of the path is a file"),
 }
 

@@ -7,20 +7,23 @@ import logging
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from langmem_tiers.errors import (
     DatabaseDamaged,
     DatabaseLocked,
     FolderNotWritable,
+    LinkRefused,
     NewerSchema,
     NotAMemoryFolder,
     StorageError,
 )
 from langmem_tiers.naming import folder_name
 from langmem_tiers.settings_layers import FILE
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 
@@ -34,7 +37,24 @@ CHROMA_LOCK = "chroma.lock"
 _FORMAT = 1
 # What a host may place in a folder before its first memory, besides the folder of prompts that the settings name.
 _BEFORE_THE_FIRST_RUN = {FILE, "directives"}
+# What must be no link and nobody else's; a settings file may be a link to one that is managed elsewhere.
+_OWN = {_MARK, "spaces", "deleted", "backups.json"}
+# Bytes of the largest marker.
+_LARGEST_MARK = 1 << 16
 _OF_THE_SYSTEM = {".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", ".gitkeep"}
+
+
+def resolved(path: Path) -> Path:
+    """The folder that a path leads to, by links or not; where something is, it must be nobody else's.
+
+    Raises:
+        ForeignFolder: another user owns it, or others may write to it.
+    """
+    folder = Path(os.path.realpath(path))
+    with translated(folder):
+        if folder.is_dir():
+            private_files.require_own(folder)
+    return folder
 
 
 def open_memory_folder(path: Path, *, prompts: str) -> Path:
@@ -42,6 +62,7 @@ def open_memory_folder(path: Path, *, prompts: str) -> Path:
 
     Raises:
         NotAMemoryFolder: it is a file, or holds something else.
+        LinkRefused, ForeignFolder: it belongs to another user, or holds a link where the memory has its own.
         FolderNotWritable, DiskFull: it cannot be created.
         NewerSchema: its layout was made by a newer version.
     """
@@ -49,14 +70,16 @@ def open_memory_folder(path: Path, *, prompts: str) -> Path:
         if path.exists() and not path.is_dir():
             raise NotAMemoryFolder(f"{path} is a file.")
         mark = path / _MARK
-        if mark.exists():
+        if os.path.lexists(mark):
+            private_files.secure(path, _OWN)
             _check(mark)
             sweep_deleted(path)
         # Checked again: another process may be creating the memory right now.
         elif path.exists() and _holds_other_things(path, prompts) and not mark.exists():
             raise NotAMemoryFolder(f"{path} holds other things and no memory.")
         else:
-            path.mkdir(parents=True, exist_ok=True)
+            private_files.make_folder(path)
+            private_files.secure(path, _OWN)
             _write_mark(mark, {"format": _FORMAT})
     return path
 
@@ -71,13 +94,16 @@ def space_folder(memory: Path, name: str) -> Path:
 
     Raises:
         StorageError: the memory's folder is gone; nothing is written into another one in its place.
+        LinkRefused, ForeignFolder: there is a link in it, or something of another user.
         DatabaseDamaged: the space existed before, and its database is gone.
     """
     folder = memory / "spaces" / folder_name(name)
     with translated(folder):
         if not (memory / _MARK).exists():
             raise gone(memory)
-        folder.mkdir(parents=True, exist_ok=True)
+        private_files.make_folder(folder)
+        private_files.secure(folder.parent, ())
+        private_files.secure(folder)
         database = folder / DATABASE
         lost = (folder / _SPACE_MARK).exists() and not (database.exists() and database.stat().st_size)
     if lost:
@@ -85,6 +111,8 @@ def space_folder(memory: Path, name: str) -> Path:
             f"The database of {name} is gone: {database} is missing or empty.",
             way_out=f"Put a backup in its place, or delete {folder} to begin anew.",
         )
+    with translated(database):
+        private_files.create_empty(database)
     return folder
 
 
@@ -139,7 +167,7 @@ def delete_space(memory: Path, name: str) -> bool:
         return False
     leaving = memory / _LEAVING / uuid4().hex
     with translated(folder):
-        lock = FileLock(folder / CHROMA_LOCK)
+        lock = private_files.lock(folder / CHROMA_LOCK)
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -148,7 +176,7 @@ def delete_space(memory: Path, name: str) -> bool:
                 way_out="Close it there, and repeat the call. Nothing was deleted.",
             ) from None
         try:
-            leaving.parent.mkdir(exist_ok=True)
+            private_files.make_folder(leaving.parent)
             folder.rename(leaving)
         finally:
             lock.release()
@@ -185,9 +213,7 @@ def _first_part(path: Path, below: Path) -> tuple[str, ...]:
 
 def _write_mark(mark: Path, content: dict[str, object]) -> None:
     """Write it atomically: no crash and no other process opening the folder may leave or see half of it."""
-    fresh = mark.with_name(f".{mark.name}.{uuid4().hex}")
-    fresh.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
-    fresh.replace(mark)
+    private_files.replace(mark, (json.dumps(content, ensure_ascii=False) + "\n").encode())
 
 
 def _space_marks(memory: Path) -> list[Path]:
@@ -196,9 +222,9 @@ def _space_marks(memory: Path) -> list[Path]:
 
 def _name_in(mark: Path) -> str | None:
     try:
-        name = str(json.loads(mark.read_text(encoding="utf-8"))["space"])
+        name = str(_read_mark(mark)["space"])
         fits = folder_name(name) == mark.parent.name
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError, LinkRefused):
         fits = False
     if not fits:
         say(log, logging.WARNING, "unreadable_space_mark_skipped", file=mark)
@@ -206,10 +232,14 @@ def _name_in(mark: Path) -> str | None:
     return name
 
 
+def _read_mark(mark: Path) -> Any:
+    return json.loads(private_files.read(mark, most=_LARGEST_MARK).decode())
+
+
 def _check(mark: Path) -> None:
     try:
-        layout = json.loads(mark.read_text(encoding="utf-8"))["format"]
-    except (ValueError, KeyError, TypeError) as error:
+        layout = _read_mark(mark)["format"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAMemoryFolder(f"{mark} cannot be read as the mark of a memory.") from error
     if not isinstance(layout, int) or layout > _FORMAT:
         raise NewerSchema(f"{mark.parent} has layout {layout}; this version knows up to {_FORMAT}.")

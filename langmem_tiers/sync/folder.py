@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from langmem_tiers.errors import NotASyncFolder, SyncInProgress
 from langmem_tiers.knowledge.document_folders import HIDDEN, LINK, files_below, read_file, write_below
 from langmem_tiers.knowledge.results import SkippedFile
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.sync import paths
 from langmem_tiers.sync.types import SyncProblem
@@ -122,11 +123,11 @@ class SyncFolder:
         """
         own = self.path / _OWN
         with translated(self.path):
-            own.mkdir(parents=True, exist_ok=True)
+            private_files.make_folder(own)
             ignored = own / ".gitignore"
             if not ignored.exists():
-                ignored.write_text("*\n", encoding="utf-8")
-            lock = FileLock(own / "lock")
+                private_files.replace(ignored, b"*\n")
+            lock = private_files.lock(own / "lock")
             try:
                 lock.acquire(timeout=_WAIT_SECONDS)
             except Timeout as error:
@@ -173,7 +174,7 @@ class SyncFolder:
         if ".." in to.split("/") or any(each.is_symlink() for each in between):
             return SyncProblem(path=path, reason="a link or its name would lead out of the folder")
         with translated(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            private_files.make_folder(target.parent)
             (self.path / path).rename(target)
         self._prune(path)
         return None
@@ -209,9 +210,7 @@ class SyncFolder:
         data = orjson.dumps(state, option=orjson.OPT_INDENT_2)
         with translated(self._state):
             if not self._state.exists() or self._state.read_bytes() != data:
-                draft = self._state.with_name(f"{_STATE}.tmp")
-                draft.write_bytes(data)
-                draft.replace(self._state)
+                private_files.replace(self._state, data)
 
     @property
     def _state(self) -> Path:

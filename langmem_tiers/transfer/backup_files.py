@@ -19,6 +19,7 @@ from typing import IO, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langmem_tiers.errors import BackupDamaged, MemoryTiersError, NewerSchema
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 
 MANIFEST = "backup.json"
@@ -133,7 +134,7 @@ class _Folder(Container):
 
     def add(self, name: str, file: Path) -> None:
         target = self._at / name
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.make_folder(target.parent)
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
         file.replace(target)
@@ -144,7 +145,7 @@ class _Folder(Container):
 
 class _Tar(Container):
     def __init__(self, at: Path, mode: Literal["w", "w:gz"]) -> None:
-        self._file = private(at)
+        self._file = private_files.create(at)
         self._tar = tarfile.open(fileobj=self._file, mode=mode)  # noqa: SIM115 - `close` closes it
 
     def add(self, name: str, file: Path) -> None:
@@ -161,7 +162,7 @@ class _Tar(Container):
 
 class _Zip(Container):
     def __init__(self, at: Path) -> None:
-        self._file = private(at)
+        self._file = private_files.create(at)
         self._zip = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED)
 
     def add(self, name: str, file: Path) -> None:
@@ -186,15 +187,9 @@ def container(target: Path, at: Path) -> Container:
     return _Tar(at, "w") if name.endswith(".tar") else _Folder(at)
 
 
-def private(file: Path) -> IO[bytes]:
-    """A new file that only its owner may read, open for writing."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    return os.fdopen(os.open(file, flags, 0o600), "wb")
-
-
 def private_copy(file: Path, copy: Path) -> Path:
     """A copy of a file that only its owner may read."""
-    with file.open("rb") as source, private(copy) as target:
+    with file.open("rb") as source, private_files.create(copy) as target:
         shutil.copyfileobj(source, target)
     return copy
 
@@ -296,8 +291,8 @@ def unpack(backup: Path, manifest: Manifest, target: Path | None) -> None:
 def _taken(stream: IO[bytes], size: int, target: Path | None) -> tuple[int, str]:
     if target is None:
         return _digest(stream, most=size)
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with private(target) as copy:
+    private_files.make_folder(target.parent)
+    with private_files.create(target) as copy:
         found = _digest(stream, copy, most=size)
         copy.flush()
         os.fsync(copy.fileno())

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
-from filelock import FileLock
-
 from langmem_tiers.clock import Clock, from_millis, require_aware, to_millis
 from langmem_tiers.errors import (
     AlreadyThere,
@@ -30,7 +28,7 @@ from langmem_tiers.errors import (
 )
 from langmem_tiers.naming import folder_name
 from langmem_tiers.settings_layers import FILE
-from langmem_tiers.storage import copies
+from langmem_tiers.storage import copies, private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, own_folder
 from langmem_tiers.storage.migrations import MIGRATIONS
@@ -43,7 +41,6 @@ from langmem_tiers.transfer.backup_files import (
     Manifest,
     container,
     digest,
-    private,
     private_copy,
     read_manifest,
     sealed,
@@ -120,7 +117,7 @@ def back_up(
     """What `Memory.backup` does; `whole` says whether these are all spaces, `prompts` where prompts of its own are."""
     _require_free(target, folder)
     with translated(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
+        private_files.make_folder(target.parent)
     with draft(target) as work:
         making = _Making(context, folder, work, clock, advance or _unseen)
         manifest, left_out = making.run(spaces, target, prompts, whole=whole)
@@ -241,7 +238,7 @@ class _Making:
                 files=tuple(self._files),
             )
             last = self._work / MANIFEST
-            with private(last) as stream:
+            with private_files.create(last) as stream:
                 stream.write(sealed(manifest))
             into.add(MANIFEST, last)
             into.finish()
@@ -269,8 +266,6 @@ class _Making:
         """Copy the records of a space, and open the copy."""
         copy = self._work / DATABASE
         with self._context(name).use() as store:
-            with translated(copy):
-                private(copy).close()
             canary = self._copied(store, copy, at)
             found = copies.examine(copy)
             if found.fault or canary not in found.canaries:
@@ -333,11 +328,11 @@ def note(folder: Path, *made: KnownBackup) -> None:
     """Add backups to the list in a memory folder."""
     if not made:
         return
-    with translated(folder), FileLock(folder / f".{LIST}.lock"):
+    with translated(folder), private_files.lock(folder / f".{LIST}.lock"):
         there = _listed(folder)
         rows = [_row(each) for each in {each.id: each for each in (*there, *made)}.values()]
         fresh = folder / f".{LIST}.{secrets.token_hex(4)}"
-        with private(fresh) as stream:
+        with private_files.create(fresh) as stream:
             stream.write(json.dumps({"format": 1, "backups": rows}, indent=1).encode() + b"\n")
         fresh.replace(folder / LIST)
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.records import Entry
-from langmem_tiers.storage import entries
-from langmem_tiers.transfer.backup_files import private
+from langmem_tiers.storage import entries, private_files
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -32,8 +31,8 @@ def write(context: SpaceContext, folder: Path) -> tuple[int, int]:
     for entry in _every(context):
         data = (json.dumps(_told(entry), ensure_ascii=False, indent=2) + "\n").encode()
         file = folder / file_of(entry.id, entry.category)
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with private(file) as stream:
+        private_files.make_folder(file.parent)
+        with private_files.create(file) as stream:
             stream.write(data)
         count, size = count + 1, size + len(data)
     return count, size

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
 from langmem_tiers import arguments
 from langmem_tiers.errors import AlreadyThere, InvalidInput
 from langmem_tiers.knowledge_graph import exporting as graph_exporting
+from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.transfer.backup_files import private
 from langmem_tiers.transfer.backups import draft
 from langmem_tiers.transfer.entry_files import is_entry_file
 from langmem_tiers.transfer.entry_files import write as write_entry_files
@@ -98,7 +98,7 @@ def _require_free(target: Path, memory: Path, *, force: bool) -> None:
         filled = target.is_symlink() or target.is_file() or (target.is_dir() and any(target.iterdir()))
         if filled and not force:
             raise AlreadyThere(f"{target} is there already.", way_out=FORCE)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        private_files.make_folder(target.parent)
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def written(target: Path) -> Iterator[IO[bytes]]:
     """A file that only its owner can read, which gets its name when it is complete; gzipped if it ends with .gz."""
     with draft(target) as work, translated(target):
         made = work / "made"
-        with private(made) as stream:
+        with private_files.create(made) as stream:
             if target.name.lower().endswith(".gz"):
                 with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as zipped:
                     yield cast("IO[bytes]", zipped)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import AlreadyThere, DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
 from langmem_tiers.naming import folder_name
-from langmem_tiers.storage import copies
+from langmem_tiers.storage import copies, private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, space_names
 from langmem_tiers.storage.migrations import MIGRATIONS
-from langmem_tiers.transfer.backup_files import Manifest, damaged, private, read_manifest, unpack
+from langmem_tiers.transfer.backup_files import Manifest, damaged, read_manifest, unpack
 from langmem_tiers.transfer.backups import KnownBackup, counted, draft, known, note
 from langmem_tiers.transfer.burying import bury_again
 
@@ -83,7 +83,7 @@ def prepared(backup: Path, target: Path, *, force: bool) -> Iterator[Prepared]:
         raise NewerSchema(f"{backup} has schema {manifest.steps}; this version knows up to {len(MIGRATIONS)}.")
     _require_free(target, force=force)
     with translated(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
+        private_files.make_folder(target.parent)
     with draft(target) as work:
         at = work / "memory"
         with translated(target):
@@ -149,11 +149,10 @@ def carry_over(ready: Prepared, old: Callable[[str], SpaceContext]) -> None:
         with old(name).use() as store:
             folder = ready.at / "spaces" / store.folder.name
             with translated(folder):
-                folder.mkdir(mode=0o700, parents=True)
-                private(folder / DATABASE).close()
+                private_files.make_folder(folder)
                 store.database.backup(folder / DATABASE)
                 mark = (store.folder / "space.json").read_bytes()
-                (folder / "space.json").write_bytes(mark)
+                private_files.replace(folder / "space.json", mark)
 
 
 def switch(ready: Prepared, target: Path, clock: Clock) -> Path | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidText
@@ -22,7 +22,7 @@ from langmem_tiers.knowledge.neighbours import embed_with
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.models.asker import RationedAsker
 from langmem_tiers.records import Entry, MiningReport
-from langmem_tiers.storage import activities, documents, drawers, entries, progress, rooms
+from langmem_tiers.storage import activities, documents, drawers, entries, private_files, progress, rooms
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.progress import Flushed
 from langmem_tiers.telemetry.logs import say
@@ -231,7 +231,7 @@ class _Note:
 @contextmanager
 def _lock(store: SpaceStore) -> Iterator[bool]:
     """Hold the flush lock of the space during the block; False if another flush holds it. A crash releases it."""
-    lock = FileLock(store.folder / _LOCK)
+    lock = private_files.lock(store.folder / _LOCK)
     with translated(store.folder):
         try:
             lock.acquire(timeout=0)
