@@ -46,6 +46,8 @@
     │   ├── NotASyncFolder        a folder that was never synced with this space, and holds something
     │   ├── SyncInProgress (TimeoutError)    another sync of the folder goes on
     │   ├── FolderNotWritable (PermissionError)
+    │   ├── LinkRefused           a symbolic link where the memory has a file or folder of its own
+    │   ├── ForeignFolder (PermissionError)  a folder or file of another user, or that others may write to
     │   ├── DiskFull
     │   ├── DatabaseLocked (TimeoutError)
     │   ├── DatabaseDamaged

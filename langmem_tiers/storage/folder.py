@@ -49,9 +49,12 @@ def resolved(path: Path) -> Path:
 
     Raises:
         ForeignFolder: another user owns it, or others may write to it.
+        NotAMemoryFolder: links lead round in a circle.
     """
     folder = Path(os.path.realpath(path))
     with translated(folder):
+        if folder.is_symlink():
+            raise NotAMemoryFolder(f"{path} is a link that leads round in a circle.")
         if folder.is_dir():
             private_files.require_own(folder)
     return folder

@@ -61,7 +61,12 @@ def make_folder(folder: Path) -> None:
     missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
     for each in reversed(missing):
         each.mkdir(mode=_FOLDER, exist_ok=True)
-    folder.mkdir(mode=_FOLDER, exist_ok=True)  # says so if a file is there
+    try:
+        folder.mkdir(mode=_FOLDER, exist_ok=True)
+    except FileExistsError:  # no folder
+        if folder.is_symlink():
+            raise _link(folder) from None
+        raise
 
 
 def replace(file: Path, data: bytes) -> None:
@@ -125,7 +130,9 @@ def secure(folder: Path, names: Iterable[str] | None = None) -> None:
         ForeignFolder: another user owns it, or others may write to it and that cannot be changed.
     """
     _own(folder, folder.lstat())
-    for each in os.scandir(folder):
+    with os.scandir(folder) as found_there:
+        entries = list(found_there)
+    for each in entries:
         with suppress(FileNotFoundError):
             path, found = Path(each.path), each.stat(follow_symlinks=False)
             if names is None and stat.S_ISDIR(found.st_mode):
