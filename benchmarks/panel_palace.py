@@ -22,8 +22,8 @@ from texts import sessions, turn
 
 from langmem_tiers import Memory, Settings, Space
 from langmem_tiers.bench.asking import verbatim
+from langmem_tiers.integrations.addresses import Addresses
 from langmem_tiers.integrations.panel import panel_app
-from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.visits import Visits
 from langmem_tiers.integrations.serving import bound
 

@@ -9,11 +9,16 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langmem_tiers.errors import InvalidInput
 
+if TYPE_CHECKING:
+    import uvicorn
+
 LOOPBACK = "127.0.0.1"
+MOST_BODY = 1_000_000
+"""The maximum size of a request's body in bytes."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -69,7 +74,18 @@ def serve_http(
     application: Application, listener: socket.socket, listening: Callable[[], None], *, tls: Certificate | None = None
 ) -> None:
     """Serve until a signal ends it; `listening` is called once clients can connect."""
+    server = http_server(application, listening, tls=tls)
+    # uvicorn handles signals itself: it closes its connections and raises them again, and nothing is left to do.
+    run(lambda: server.serve(sockets=[listener]), when_terminated=lambda _: None)
+
+
+def http_server(
+    application: Application, listening: Callable[[], None], *, tls: Certificate | None = None
+) -> uvicorn.Server:
+    """What serves an application, with limits on connections, requests and the time that clients take."""
     import uvicorn
+
+    from langmem_tiers.integrations.connections import MOST_HEAD, MOST_REQUESTS, BoundedConnection
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -78,6 +94,9 @@ def serve_http(
 
     config = uvicorn.Config(
         cast("Any", application),
+        http=BoundedConnection,
+        limit_concurrency=MOST_REQUESTS,
+        h11_max_incomplete_event_size=MOST_HEAD,
         log_config=None,  # uvicorn's own logs requests to standard output
         access_log=False,
         proxy_headers=False,
@@ -87,5 +106,4 @@ def serve_http(
         ssl_certfile=None if tls is None else tls.certificate,
         ssl_keyfile=None if tls is None else str(tls.key),
     )
-    # uvicorn handles signals itself: it closes its connections and raises them again, and nothing is left to do.
-    run(lambda: Server(config).serve(sockets=[listener]), when_terminated=lambda _: None)
+    return Server(config)

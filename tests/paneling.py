@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 
 from starlette.testclient import TestClient
 
+from langmem_tiers.integrations.addresses import Addresses
 from langmem_tiers.integrations.panel import panel_app
-from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.visits import Visits
 
 ORIGIN = "http://127.0.0.1:8766"

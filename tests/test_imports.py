@@ -44,6 +44,7 @@ def test_every_import_at_start_is_of_a_declared_dependency(root):
     # The package says what is missing before it loads these modules.
     extras = {
         "langmem_tiers.integrations.panel": "panel",
+        "langmem_tiers.integrations.connections": "panel",
         "langmem_tiers.cli.browser": "browse",
         "langmem_tiers.cli.browser_details": "browse",
     }

@@ -8,14 +8,24 @@ import os
 import re
 import sys
 import threading
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, cast
 
 from langmem_tiers.errors import InvalidInput
-from langmem_tiers.integrations.serving import LOOPBACK, Application, Message, Receive, Send, bound, run, serve_http
+from langmem_tiers.integrations.addresses import Addresses, Given, given_headers
+from langmem_tiers.integrations.serving import (
+    LOOPBACK,
+    MOST_BODY,
+    Application,
+    Message,
+    Receive,
+    Send,
+    bound,
+    run,
+    serve_http,
+)
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -23,6 +33,9 @@ if TYPE_CHECKING:
 
 
 _CHUNK = 65_536
+_MOST_WAITING = 100
+MOST_LINE = 4_000_000
+"""The maximum length of a line on standard input in bytes; a longer one is left out."""
 
 logger = logging.getLogger(__name__)
 
@@ -54,27 +67,49 @@ class _Lines:
     def __init__(self, number: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        # A client that writes faster than it is served has to wait.
+        self._room = threading.Semaphore(_MOST_WAITING)
         threading.Thread(target=self._read, args=(number,), name="mcp-stdin", daemon=True).start()
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while (line := await self._lines.get()) is not None:
+            self._room.release()
             if line.strip():
                 _log_unreadable(line)
                 yield line
 
     def _read(self, number: int) -> None:
-        rest = b""
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            with suppress(OSError):  # a file that cannot be read ends it just as well
-                while chunk := os.read(number, _CHUNK):
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    for line in whole:
-                        self._put(line.decode("utf-8", "replace"))
-            self._put(rest.decode("utf-8", "replace"))
+            for line in _whole_lines(number):
+                self._room.acquire()
+                self._put(line)
             self._put(None)
 
     def _put(self, line: str | None) -> None:
         self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+
+
+def _whole_lines(number: int) -> Iterator[str]:
+    """The lines of a file, without those that are too long; what stands behind the last end of a line is one too."""
+    parts: list[bytes] = []
+    size = 0
+    with suppress(OSError):  # a file that cannot be read ends it just as well
+        while chunk := os.read(number, _CHUNK):
+            *ends, rest = chunk.split(b"\n")
+            for end in ends:
+                yield _line([*parts, end], size + len(end))
+                parts, size = [], 0
+            size += len(rest)
+            # Of a line that is too long nothing is held but its length.
+            parts = [*parts, rest] if size <= MOST_LINE else []
+    yield _line(parts, size)
+
+
+def _line(parts: list[bytes], size: int) -> str:
+    if size > MOST_LINE:
+        say(logger, logging.WARNING, "mcp_line_unreadable", characters=size, error="TooLong")
+        return ""
+    return b"".join(parts).decode("utf-8", "replace")
 
 
 def _log_unreadable(line: str) -> None:
@@ -87,9 +122,6 @@ def _log_unreadable(line: str) -> None:
         say(logger, logging.WARNING, "mcp_line_unreadable", characters=len(line), error=error)
 
 
-_HTTP_PORT = 80
-
-
 _WRONG_HOST, _WRONG_ORIGIN, _WRONG_TOKEN = 421, 403, 401
 _REFUSALS = {
     _WRONG_HOST: b"Not for this host.",
@@ -99,16 +131,12 @@ _REFUSALS = {
 
 
 class Guard:
-    """An ASGI application that lets through only requests to this address, from no foreign page, with the token."""
+    """An ASGI application that lets through only requests to these addresses, from no foreign page, with the token."""
 
-    def __init__(self, application: Application, *, port: int, token: str) -> None:
+    def __init__(self, application: Application, *, addresses: Addresses, token: str) -> None:
         self._application = application
+        self._addresses = addresses
         self._token = token.encode()
-        hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
-        if port == _HTTP_PORT:  # clients leave this one out
-            hosts += ["127.0.0.1", "localhost"]
-        self._hosts = frozenset(host.encode() for host in hosts)
-        self._origins = frozenset(f"http://{host}".encode() for host in hosts)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on."""
@@ -116,7 +144,7 @@ class Guard:
             await self._application(scope, receive, send)
             return
         headers = list(scope["headers"])
-        refusal = self._refusal(headers)
+        refusal = self._refusal(given_headers(headers))
         if refusal is not None:
             await _refuse(send, refusal)
             return
@@ -124,14 +152,11 @@ class Guard:
         plain = [(name, value.lower() if name.lower() == b"host" else value) for name, value in headers]
         await self._application({**scope, "headers": plain}, receive, send)
 
-    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> int | None:
+    def _refusal(self, given: Given) -> int | None:
         """The status code of a refusal; None if the request may pass."""
-        given: defaultdict[bytes, list[bytes]] = defaultdict(list)
-        for name, value in headers:
-            given[name.lower()].append(value)
-        if len(given[b"host"]) != 1 or given[b"host"][0].lower() not in self._hosts:
+        if not self._addresses.has_host(given):
             return _WRONG_HOST
-        if not self._origins.issuperset(given[b"origin"]):
+        if not self._addresses.has_origin(given):
             return _WRONG_ORIGIN
         told = given[b"authorization"]
         scheme, _, token = (told[0] if len(told) == 1 else b"").partition(b" ")
@@ -146,6 +171,9 @@ async def _refuse(send: Send, status: int) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})
 
+
+MOST_SESSIONS = 100
+"""How many sessions can be open at the same time; one that is not used for half an hour ends."""
 
 MCP_TOKEN_VARIABLE = "LANGMEM_TIERS_MCP_TOKEN"
 
@@ -166,9 +194,15 @@ def run_http(server: Server[Any], *, port: int, token: str, listening: Callable[
     """
     require_token(token)
     with bound(port) as listener:
-        number = listener.getsockname()[1]
-        guard = Guard(cast("Application", server.streamable_http_app()), port=number, token=token)
-        serve_http(guard, listener, lambda: listening(f"http://{LOOPBACK}:{number}/mcp"))
+        addresses = Addresses.of_server(LOOPBACK, listener.getsockname()[1])
+        guard = guarded(server, addresses=addresses, token=token)
+        serve_http(guard, listener, lambda: listening(f"{addresses.first}/mcp"))
+
+
+def guarded(server: Server[Any], *, addresses: Addresses, token: str) -> Guard:
+    """The ASGI application that `run_http` serves: `/mcp`, with limits, behind a `Guard`."""
+    application = server.streamable_http_app(max_request_body_size=MOST_BODY, max_sessions=MOST_SESSIONS)
+    return Guard(cast("Application", application), addresses=addresses, token=token)
 
 
 def require_token(token: str) -> None:

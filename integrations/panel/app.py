@@ -27,14 +27,15 @@ from langmem_tiers.errors import (
     MemoryTiersError,
     StorageError,
 )
+from langmem_tiers.integrations.addresses import Addresses
 from langmem_tiers.integrations.panel import live
-from langmem_tiers.integrations.panel.addresses import Addresses
-from langmem_tiers.integrations.panel.guard import ENTRANCE, MOST_BODY, NO_VISIT, TOO_LARGE, Guard, Refusal
+from langmem_tiers.integrations.panel.guard import ENTRANCE, NO_VISIT, TOO_LARGE, Guard, Refusal
 from langmem_tiers.integrations.panel.page import FORM_TOKEN, THEME_COOKIE, THEMES, Action, Page, Panel, View
 from langmem_tiers.integrations.panel.pages import PAGES
 from langmem_tiers.integrations.panel.rendering import environment
 from langmem_tiers.integrations.panel.values import Values
 from langmem_tiers.integrations.panel.visits import Visits
+from langmem_tiers.integrations.serving import MOST_BODY
 from langmem_tiers.space import Space
 
 FRESH_TOKEN = "x-form-token"

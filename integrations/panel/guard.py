@@ -6,20 +6,18 @@ assets and the link excepted. Every answer gets the headers that keep browsers f
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from langmem_tiers.integrations.panel.addresses import Addresses
+from langmem_tiers.integrations.addresses import Addresses, Given, given_headers
 from langmem_tiers.integrations.panel.visits import Visit, Visits
+from langmem_tiers.integrations.serving import MOST_BODY
 
 ENTRANCE = "/enter"
 ASSETS = "/static/"
-MOST_BODY = 1_000_000
-"""The maximum size of a request's body in bytes."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -56,7 +54,6 @@ NO_VISIT = Refusal(401, "This browser has not been let in, or the panel was rest
 NOT_HTTP = Refusal(400, "Only plain requests are answered.")
 
 Answer = Callable[[Refusal], ASGIApp]
-Given = dict[bytes, list[bytes]]
 
 
 class Guard:
@@ -69,8 +66,7 @@ class Guard:
         self._visits = visits
         self._cookie = cookie
         self._answer = answer
-        self._hosts = addresses.hosts
-        self._origins = addresses.allowed_origins
+        self._addresses = addresses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on."""
@@ -80,9 +76,7 @@ class Guard:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        given: Given = defaultdict(list)
-        for name, value in scope["headers"]:
-            given[name.lower()].append(value)
+        given = given_headers(scope["headers"])
         visit = self._visit(given)
         refusal = self._refusal(scope, given, visit)
         answer = self._application if refusal is None else self._answer(refusal)
@@ -91,7 +85,7 @@ class Guard:
 
     def _refusal(self, scope: Scope, given: Given, visit: Visit | None) -> Refusal | None:
         """Why the request is refused; None if it may pass."""
-        if len(given[b"host"]) != 1 or given[b"host"][0].lower() not in self._hosts:
+        if not self._addresses.has_host(given):
             return WRONG_HOST
         if scope["method"] not in _METHODS:
             return WRONG_METHOD
@@ -104,12 +98,11 @@ class Guard:
         return None if visit is not None or (open_to_all and scope["method"] in _SAFE) else NO_VISIT
 
     def _is_foreign(self, method: str, given: Given) -> bool:
-        origins = given[b"origin"]
-        if not self._origins.issuperset(origins) or len(origins) > 1:
+        if not self._addresses.has_origin(given):
             return True
         sites = given[b"sec-fetch-site"]
         if method not in _SAFE:
-            return not origins or any(site != b"same-origin" for site in sites)
+            return not given[b"origin"] or any(site != b"same-origin" for site in sites)
         # Another page may link to the panel, but not load anything from it.
         by_link = given[b"sec-fetch-mode"] == [b"navigate"] and given[b"sec-fetch-dest"] == [b"document"]
         return any(site not in {b"same-origin", b"none"} for site in sites) and not by_link

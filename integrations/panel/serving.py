@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from langmem_tiers.errors import InvalidInput, MissingExtra
-from langmem_tiers.integrations.panel.addresses import Addresses
+from langmem_tiers.integrations.addresses import Addresses
 from langmem_tiers.integrations.panel.visits import Visits
 from langmem_tiers.integrations.serving import LOOPBACK, Certificate, bound, serve_http
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from langmem_tiers import Memory
+from langmem_tiers.integrations.addresses import Addresses
 from langmem_tiers.integrations.panel import panel_app
-from langmem_tiers.integrations.panel.addresses import Addresses
 from langmem_tiers.integrations.panel.visits import Visits
 from langmem_tiers.integrations.serving import LOOPBACK, bound
 from langmem_tiers.testing import FrozenClock, HashEmbedder

@@ -1,13 +1,17 @@
-"""Under which addresses browsers reach the panel: the values of Host and Origin that are allowed."""
+"""Under which addresses clients reach a server: the values of Host and Origin that are allowed, and no others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations.serving import LOOPBACK
+
+Given = dict[bytes, list[bytes]]
+"""The headers of a request: the values of each name, in lower case."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _WAY_OUT = "Write it as a browser shows it, without a path: https://memory.example.com."
@@ -15,7 +19,7 @@ _WAY_OUT = "Write it as a browser shows it, without a path: https://memory.examp
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The origins that the panel answers to, such as `http://127.0.0.1:8766`; the first one is in its link."""
+    """The origins that a server answers to, such as `http://127.0.0.1:8766`; the first one is in its link."""
 
     origins: tuple[str, ...]
 
@@ -36,20 +40,28 @@ class Addresses:
         """The origin to give to the user."""
         return self.origins[0]
 
-    @property
-    def hosts(self) -> frozenset[bytes]:
-        """The values of Host that are allowed."""
-        return frozenset(origin.partition("://")[2].encode() for origin in self.origins)
+    def has_host(self, given: Given) -> bool:
+        """Whether a request names one of these addresses as its Host, and nothing else besides."""
+        hosts = given.get(b"host", [])
+        return len(hosts) == 1 and hosts[0].lower() in {each.partition("://")[2].encode() for each in self.origins}
 
-    @property
-    def allowed_origins(self) -> frozenset[bytes]:
-        """The values of Origin that are allowed."""
-        return frozenset(origin.encode() for origin in self.origins)
+    def has_origin(self, given: Given) -> bool:
+        """Whether a request comes from a page of this server, or from no page."""
+        origins = given.get(b"origin", [])
+        return len(origins) <= 1 and {each.encode() for each in self.origins}.issuperset(origins)
 
     @property
     def secure(self) -> bool:
         """Whether the link is to TLS, so that the cookie may be for nothing else."""
         return self.first.startswith("https://")
+
+
+def given_headers(headers: Iterable[tuple[bytes, bytes]]) -> Given:
+    """The headers of an ASGI scope by their names; a name that was not sent has no values."""
+    given: Given = defaultdict(list)
+    for name, value in headers:
+        given[name.lower()].append(value)
+    return given
 
 
 def _in_url(host: str) -> str:
