@@ -232,7 +232,7 @@ def test_a_proxy_is_named_by_its_address():
 
 @pytest.mark.parametrize("host", ["FD00::1", "fd00::1"])
 def test_an_address_of_ipv6_is_allowed_as_browsers_write_it(host):
-    assert Addresses.of_server(host, 8766).hosts == {b"[fd00::1]:8766"}
+    assert Addresses.of_server(host, 8766).has_host({b"host": [b"[fd00::1]:8766"]})
 
 
 ODD = (
