@@ -13,6 +13,7 @@
 #   make test-browser   the panel in a real browser: Debian's chromium, driven by Playwright
 #   make screenshots   the pictures of the panel in docs/images, taken anew
 #   make test-isolation   50,000 operations of users, agents and teams: nobody reads or writes what is foreign
+#   make test-life   200 kills, a soak of 30,000 turns, random use by two processes, broken input and hostile text
 #   make test-server   what `langgraph dev` serves, in an environment of its own
 #   make test-lowest   nodes, agents, chains and tools with the lowest versions that pyproject.toml allows
 #   make test-newest   the same with the newest that can be installed together
@@ -29,7 +30,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-browser screenshots test-isolation golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
+.PHONY: demo test test-browser screenshots test-isolation test-life golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -80,6 +81,11 @@ screenshots: $(VENV)/.development
 
 test-isolation: $(VENV)/.development
 	ISOLATION_OPERATIONS=50000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/test_isolation.py
+
+# The soak takes about as long as all else, so one process has it and the other one the rest.
+test-life: $(VENV)/.development
+	LIFE_KILLS=200 LIFE_TURNS=30000 LIFE_TEXTS=10000 LIFE_FUZZ=100 LIFE_RUNS=25 LIFE_STEPS=40 \
+		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rP -p no:cacheprovider tests/life $(ARGS)
 
 # The development server wants other versions of packages that the MCP server needs, so it has its own environment.
 test-server: build/server/.ready
