@@ -20,6 +20,8 @@ from langmem_tiers.storage import private_files
 
 FILE = "langmem-tiers.toml"
 FORMAT = 1
+_DEEPEST = 100
+"""Dots in a key: reading takes time with their square."""
 _LARGEST_FILE = 1 << 20
 """Bytes of the largest settings file: the longest that anybody needs has some 20,000."""
 PREFIX = "LANGMEM_TIERS_"
@@ -141,6 +143,8 @@ def read_text(path: Path) -> str | None:
 
 def _of_file(text: str, place: str) -> SettingsLayer:
     """What the text of a settings file sets."""
+    if any(line.partition("=")[0].count(".") > _DEEPEST for line in text.splitlines()):
+        raise UnreadableSettings(f"The settings file {place} nests its tables too deeply.")
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOML itself, numbers without end, endless nesting

@@ -17,6 +17,7 @@ from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, UnreadableFile
+from langmem_tiers.json_bounds import is_crowded
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge_graph import checks as graph_checks
 from langmem_tiers.knowledge_graph import naming
@@ -44,7 +45,7 @@ _AHEAD = timedelta(days=1)
 
 
 # Five hundred thousand relations; a larger file would need more memory than a small machine has.
-_MOST_BYTES = 512 * 1024 * 1024
+_MOST_BYTES = 64 << 20
 WAY_OUT = "Give a JSON file that an export of a graph wrote."
 _CHANGED = "Copy or export it anew; if it was changed on purpose, remove its field 'checksum': then it is not checked."
 
@@ -311,6 +312,8 @@ def _read(source: Path) -> bytes:
 
 
 def _parsed(source: Path, data: bytes) -> GraphRecord:
+    if is_crowded(data):
+        raise _unreadable(source, "it holds far more lists and values than a graph of its size")
     try:
         found = orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -18,6 +19,8 @@ from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.statements import here
 
 _CANARY = "canary:"
+# The only virtual tables of a memory: its keyword indexes.
+_OWN_INDEX = re.compile(r"\bUSING\s+fts5\s*\(\s*content\b", re.IGNORECASE)
 # A canary this old was left by a backup that was killed.
 _ABANDONED = 24 * 60 * 60 * 1000
 
@@ -61,6 +64,8 @@ def _examined(copy: sqlite3.Connection) -> Examined:
     faults = [str(row[0]) for row in copy.execute("PRAGMA quick_check(1)")]
     if faults != ["ok"]:
         return Examined(fault=f"the database is damaged ({faults[0]})")
+    if foreign := _foreign_parts(copy):
+        return Examined(fault=f"it holds {foreign}, which no memory has")
     there = {row[0] for row in copy.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     names = sorted(there & set(schema.metadata.tables))
     # Only names of the package's own tables get into the statement.
@@ -71,6 +76,18 @@ def _examined(copy: sqlite3.Connection) -> Examined:
         rows=rows,
         canaries=frozenset(name.removeprefix(_CANARY) for (name,) in held),
     )
+
+
+def _foreign_parts(copy: sqlite3.Connection) -> str:
+    """What would run when records are read or written, and is not the package's own; empty if there is nothing."""
+    for kind, name, root, sql in copy.execute("SELECT type, name, rootpage, sql FROM sqlite_schema"):
+        if kind in ("trigger", "view"):
+            return f"the {kind} {str(name)[:60]!a}"
+        if kind == "table" and not root and not _OWN_INDEX.search(str(sql)):
+            return f"the virtual table {str(name)[:60]!a}"
+        if kind == "table" and copy.execute("SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden > 1", (name,)).fetchone():
+            return f"computed columns in {str(name)[:60]!a}"
+    return ""
 
 
 def remove_canaries(file: Path) -> None:

@@ -18,6 +18,7 @@ import orjson
 from filelock import Timeout
 
 from langmem_tiers.errors import NotASyncFolder, SyncInProgress
+from langmem_tiers.json_bounds import is_crowded
 from langmem_tiers.knowledge.document_folders import HIDDEN, LINK, files_below, read_file, write_below
 from langmem_tiers.knowledge.results import SkippedFile
 from langmem_tiers.storage import private_files
@@ -27,6 +28,7 @@ from langmem_tiers.sync.types import SyncProblem
 
 _OWN = ".langmem-tiers"
 _STATE = "sync.json"
+_LARGEST_STATE = 64 << 20
 _FORMAT = 1
 _WAIT_SECONDS = 10
 _HASH_BYTES = 12
@@ -95,11 +97,13 @@ class SyncFolder:
             NotASyncFolder: it was synced with another space, or its state cannot be read.
         """
         with translated(self._state):
-            data = self._state.read_bytes() if self._state.exists() else None
-        if data is None:
+            there = self._state.exists()
+        if not there:
             return {}
         try:
-            state = orjson.loads(data)
+            with translated(self._state):
+                data = private_files.read(self._state, most=_LARGEST_STATE)
+            state = {} if is_crowded(data) else orjson.loads(data)
             fits, space = state["format"] == _FORMAT, str(state["space"])
             found = {str(key): _base(held) for key, held in state["items"].items()}
         except (ValueError, KeyError, TypeError, AttributeError):

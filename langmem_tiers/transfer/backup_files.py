@@ -19,6 +19,7 @@ from typing import IO, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langmem_tiers.errors import BackupDamaged, MemoryTiersError, NewerSchema
+from langmem_tiers.json_bounds import is_crowded
 from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 
@@ -232,6 +233,8 @@ def read_manifest(backup: Path) -> Manifest:
 
 
 def _manifest(backup: Path, data: bytes) -> Manifest:
+    if is_crowded(data):
+        raise damaged(backup, "its manifest holds far more than what is in a backup")
     try:
         told = json.loads(data)
     except (ValueError, RecursionError):

@@ -59,6 +59,7 @@ Advance = Callable[[int, int | None], None]
 BackupKind = Literal["backup", "before_restore", "before_migration"]
 
 LIST = "backups.json"
+_LARGEST_LIST = 32 << 20
 _MARK = "langmem-tiers.json"
 _SPACE_MARK = "space.json"
 
@@ -346,7 +347,7 @@ def _row(each: KnownBackup) -> dict[str, object]:
 def _listed(folder: Path) -> list[KnownBackup]:
     file = folder / LIST
     try:
-        rows = json.loads(file.read_bytes())["backups"] if file.exists() else []
+        rows = json.loads(private_files.read(file, most=_LARGEST_LIST))["backups"] if file.exists() else []
         return [_of_row(row) for row in rows]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StorageError(

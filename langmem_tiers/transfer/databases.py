@@ -9,12 +9,20 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from time import monotonic
 from urllib.parse import quote
 
 from langmem_tiers.transfer.files import begins_with, unreadable
 
 LARGEST_VALUE = 16 << 20
 """Longer values are not read: a query takes them as NULL, by `bounded`."""
+
+
+_LARGEST_READ = 128 << 20
+"""Bytes of the largest value that is looked at, even if only for its length; a file with a larger one is refused."""
+_PATIENCE = 60.0
+"""Seconds that one row may take: a million rows are sorted in a few."""
+_STEPS = 100_000
 
 
 def bounded(column: str) -> str:
@@ -28,14 +36,17 @@ def is_sqlite(path: Path) -> bool:
 
 
 def tables(path: Path, expected: str) -> dict[str, frozenset[str]]:
-    """The tables of a database with their columns; views are none.
+    """The tables of a database with their columns; views and virtual tables are none: reading them runs something.
 
     Raises:
-        UnreadableFile: it is no database, damaged, or not permitted.
+        UnreadableFile: it is no database, damaged, not permitted, or has columns that are computed.
     """
-    named = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    named = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
     with reading_database(path, expected) as database:
         names = [str(name) for (name,) in database.execute(named).fetchmany(1000)]
+        computed = "SELECT 1 FROM pragma_table_xinfo(?) WHERE hidden > 1"
+        if odd := next((name for name in names if database.execute(computed, (name,)).fetchone()), None):
+            raise unreadable(path, expected, f"columns of {odd[:60]!a} are computed when they are read")
         columns = "SELECT name FROM pragma_table_info(?)"
         return {name: frozenset(row[0] for row in database.execute(columns, (name,))) for name in names}
 
@@ -47,7 +58,9 @@ def rows(path: Path, expected: str, sql: str, values: Sequence[object] = ()) -> 
         UnreadableFile: the database is damaged or of another shape.
     """
     with reading_database(path, expected) as database:
-        yield from database.execute(sql, tuple(values))
+        for row in database.execute(sql, tuple(values)):
+            yield row
+            _bound(database)
 
 
 @contextmanager
@@ -61,10 +74,19 @@ def reading_database(path: Path, expected: str) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
             database.execute("PRAGMA query_only = ON")
             database.execute("PRAGMA trusted_schema = OFF")
+            database.execute("PRAGMA cell_size_check = ON")
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_READ)
+            _bound(database)
             database.text_factory = lambda held: held.decode("utf-8", "replace")
             yield database
     except (sqlite3.Error, OSError) as error:
         raise unreadable(path, expected, str(error)) from error
+
+
+def _bound(database: sqlite3.Connection) -> None:
+    """Have it stopped if the next row takes too long: a damaged or hostile file can keep a query busy for ever."""
+    until = monotonic() + _PATIENCE
+    database.set_progress_handler(lambda: int(monotonic() > until), _STEPS)
 
 
 DATABASE = "chroma.sqlite3"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
 
 _MARK = "langmem-tiers.json"
+_LARGEST_MARK = 1 << 16
 FORCE = "Name an empty folder, or pass force=True: then the old memory is kept beside it."
 
 
@@ -110,7 +111,7 @@ def _check_space(backup: Path, manifest: Manifest, at: Path, folder: str) -> Non
 
 def _name_in(mark: Path) -> object:
     try:
-        return json.loads(mark.read_bytes())["space"]
+        return json.loads(private_files.read(mark, most=_LARGEST_MARK))["space"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
