@@ -6,14 +6,16 @@ import sys
 
 import pytest
 
+from tests.conftest import ROOT
+
 
 @pytest.fixture(scope="module")
-def found(root, tmp_path_factory, offline_environment):
+def found(tmp_path_factory, offline_environment):
     """What came of each file, tried in a process of its own."""
     folder = tmp_path_factory.mktemp("hostile")
-    environment = {**offline_environment, "PYTHONPATH": f"{offline_environment['PYTHONPATH']}:{root}"}
+    environment = {**offline_environment, "PYTHONPATH": f"{offline_environment['PYTHONPATH']}:{ROOT}"}
     command = [sys.executable, "-m", "tests.hostile_files", str(folder)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, cwd=root, timeout=500)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=500)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
