@@ -84,7 +84,7 @@ test-isolation: $(VENV)/.development
 
 # The soak takes about as long as all else, so one process has it and the other one the rest.
 test-life: $(VENV)/.development
-	LIFE_KILLS=200 LIFE_TURNS=30000 LIFE_TEXTS=10000 LIFE_FUZZ=100 LIFE_RUNS=25 LIFE_STEPS=40 \
+	LIFE_KILLS=200 LIFE_TURNS=30000 LIFE_TEXTS=10000 LIFE_FUZZ=60 LIFE_RUNS=25 LIFE_STEPS=40 \
 		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -rP -p no:cacheprovider tests/life $(ARGS)
 
 # The development server wants other versions of packages that the MCP server needs, so it has its own environment.

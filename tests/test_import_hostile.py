@@ -299,6 +299,13 @@ def test_a_damaged_database_is_refused(tmp_path):
         [*read_records(path, "mem0")]
 
 
+def test_a_damaged_schema_that_is_no_utf8_is_refused(tmp_path):
+    file = samples.mem0_history(tmp_path)
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE history", b"CREATE TABLE hi\xcatory"))
+    with pytest.raises(UnreadableFile):
+        read(file, "mem0")
+
+
 def test_a_view_in_the_place_of_a_table_is_not_asked(tmp_path):
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
     view = f"CREATE VIEW store AS {endless} SELECT x AS prefix, x AS key, x AS value, x AS created_at, x AS updated_at"

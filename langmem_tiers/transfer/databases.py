@@ -79,7 +79,8 @@ def reading_database(path: Path, expected: str) -> Iterator[sqlite3.Connection]:
             _bound(database)
             database.text_factory = lambda held: held.decode("utf-8", "replace")
             yield database
-    except (sqlite3.Error, OSError) as error:
+    # sqlite3 reads the text of an error that quotes a damaged schema as UTF-8, which it need not be.
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
         raise unreadable(path, expected, str(error)) from error
 
 
