@@ -78,6 +78,7 @@ def collected() -> tuple[dict[re.Pattern[str], set[str]], set[re.Pattern[str]]]:
 
     re._compile = recording
     names = import_all()
+    compile_formats()
     re._compile = plain
     found: dict[re.Pattern[str], set[str]] = defaultdict(set)
     reading_clauses = set()
@@ -92,6 +93,14 @@ def collected() -> tuple[dict[re.Pattern[str], set[str]], set[re.Pattern[str]]]:
     for method, literal in called.literals:
         found[re.compile(literal)].add(method)
     return found, reading_clauses
+
+
+def compile_formats() -> None:
+    """Have the patterns of `gitleaks_rules.toml` compiled, which otherwise are when a text has their keywords."""
+    from langmem_tiers.trust.key_formats import formats
+
+    for each in formats():
+        assert each.pattern
 
 
 def patterns_in(value: object, owner: str = "", depth: int = 0) -> Iterator[tuple[str, re.Pattern[str]]]:

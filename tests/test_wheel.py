@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SOURCES = ("langmem_tiers", "graphs", "integrations", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = ("langmem_tiers", "graphs", "integrations", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
@@ -49,6 +49,13 @@ def test_it_holds_every_module_of_the_checkout(wheel):
     library = [path.relative_to(ROOT / "langmem_tiers") for path in (ROOT / "langmem_tiers").rglob("*.py")]
     outer = [path.relative_to(ROOT) for room in ("graphs", "integrations") for path in (ROOT / room).rglob("*.py")]
     assert [path for path in (*library, *outer) if path.as_posix() not in shipped] == []
+
+
+def test_it_holds_the_formats_of_keys_and_their_notice(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "langmem_tiers/trust/gitleaks_rules.toml" in names
+    assert any(name.endswith("/NOTICE") for name in names)
+    assert not any("corpora" in name for name in names)
 
 
 def test_it_holds_what_the_panel_shows(wheel):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from langmem_tiers.language.word_lists import listed
 from langmem_tiers.language.words import FUNCTION_WORDS, STOPWORDS
 from langmem_tiers.trust.secret_patterns import SecretRule
+from langmem_tiers.trust.stand_ins import is_stand_in
 
 _QUOTE = "[\"'`“”„‘’«»]"
 _WIFI = r"(?:wi-?fi|wlan|wpa2?|network)[ -](?:key|pass)"
@@ -24,9 +25,11 @@ _NAME_HINTS = (
 )
 _KEY_NAMES = (
     r"(?:(?:licen[cs]e|product|api|secret|access|client|auth|private|encryption|signing|service|account|master|subscription|webhook"
-    r"|refresh|session|bot)[ _-]?(?:key|secret|token)|(?<![a-z])(?:secret|token|credentials?))(?:[_-]\w{1,20})?"
+    r"|refresh|session|bot)[ _-]?(?:key|secret|token)"
+    r"|(?<![a-z])(?<!csrf[_-])(?<!public[_-])(?:secret|token|cred(?:ential)?s?|auth))"
+    r"(?![_-](?:name|length|size|id|ur[il]|file|path|version)\b)(?:[_-]\w{1,20})?"
 )
-_KEY_HINTS = ("key", "secret", "token", "credential")
+_KEY_HINTS = ("key", "secret", "token", "cred", "auth")
 _FOR = r"(?:\s(?:for|to|of|on|at|as|since|from|für|para|pour)\s[^.\n:;!?]{1,40}?|\s(?:here|now|today|below))?"
 _ADVERB = (
     r"(?:(?:now|still|currently|again|just|simply|literally|actually|probably|always|only|really|apparently|called|this"
@@ -34,7 +37,7 @@ _ADVERB = (
 )
 _ADVERBS = f"{_ADVERB}{{0,2}}"
 _IT_IS = rf"(?:(?:it|that|this|which|(?:the\s)?new\sone)(?:['’]s|\sis|\swas)\s{{1,3}}{_ADVERBS})"
-_ASSIGNS = rf"[\"'`\]*_]{{0,2}}\s{{0,3}}(?::=|=>|->|→|=(?!=)|[:：＝])\*{{0,2}}\s{{0,5}}{_IT_IS}?"
+_ASSIGNS = rf"[\"'`\]*_]{{0,2}}[ \t]{{0,9}}\s{{0,3}}(?::=|=>|->|→|=(?!=)|[:：＝])\*{{0,2}}\s{{0,5}}{_IT_IS}?"
 _IS = (
     rf"(?:{_FOR}(?:\s{{1,3}}(?:is|are|was|ist|war|lautet|es|est|é|w(?:ill|ould)\sbe)|['’]s):?\s{{1,3}}{_ADVERBS}"
     r"|\s?(?:是|为|は|은|는)\s?)"
@@ -93,8 +96,14 @@ _ENDS = rf"(?!(?:{_UNENDING}(?:[ ]|[^\w\s.,;!?)“”\"]{_UNENDING}[ ])){{13}}+)
 _KEY_VALUE = rf"{_QUOTE}?(?P<key>[\w./+=~%-]{{12,4000}})"
 _LONG_KEY_VALUE = r"(?P<key>[\w./+=~-]{20,4000})"
 _BEFORE_HOST = r"[a-z][a-z0-9+.-]{1,30}://[^\s/?#:@\"'<>]{0,100}:(?P<in_address>[^\s/?#\"'<>]{1,1000})@(?=[\w\[])"
-_AFTER_USER = rf"\bcurl\b[^\n]{{0,100}}?\s(?:-u|--user)\s{_QUOTE}?[^\s:\"']{{1,60}}:(?P<of_user>[^\s\"']{{1,100}})"
+_AFTER_USER = (
+    r"\s(?:-u|--user)(?:=|\s{1,5})[\"']?(?:[^\s:\"'<]{0,60}[\"']?:[\"']?(?P<of_user>[^\s\"'>]{3,100})"
+    r"|(?P<of_nobody>[^\s:\"'<]{3,60}):[\"'])"
+)
+_NUGET = r"key=\"(?:cleartext)?password\"\s{0,9}value=\"(?P<quoted>[^\"\n]{3,1000})\""
 
+_LONGEST_COMMAND = 500
+_SHOWN_TO_CURL = re.compile(r"test|token|pass(?:word)?|pwd|\$\w+|x+|y+|\[\w+\]|\d+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _LETTER, _NO_LETTER = re.compile(r"[^\W\d_]"), re.compile(r"[\d!@#$%^*_+=?~-]")
 _PATH = ("/", "~", "-", "|", ".", "$", "\\")
@@ -102,7 +111,7 @@ _SHORTEST = 5
 
 # What may follow the word password without being one: code, placeholders, and remarks on passwords.
 _TEMPLATE = re.compile(r"[$%#]?[{(<]|\$(?:[A-Z_]+|\w*pass\w*)$|%\w+%|\[secret:|(?P<sign>[*•.xX_-])(?P=sign)*$")
-_CODE = re.compile(r"[\w.]+\(|[\w.]+\.(?:get|environ|env|getenv|password|passwd|pass|pwd|value)\b")
+_CODE = re.compile(r"[\w.]+\(|[\w.]+\.\w{0,30}(?:get|environ|env|getenv|password|passwd|pass|pwd|value)\b|[a-z.]+=$")
 _MORE_CODE = ("[", "{", "(")
 _COUNT = r"(?:char|letter|digit|sign|word|symbol|attempt|line|minute|hour|day|week|month|year|time)"
 _COUNTED = re.compile(rf"\s{_COUNT}")
@@ -164,10 +173,16 @@ def _in_address(value: str, match: re.Match[str]) -> bool:
     return not _is_template(value)
 
 
+def _of_curl(value: str, match: re.Match[str]) -> bool:
+    """Given to curl in the same command, and not what documentation shows instead of it."""
+    command = match.string[max(0, match.start() - _LONGEST_COMMAND) : match.start()]
+    return "curl" in command and not (_is_template(value) or _SHOWN_TO_CURL.fullmatch(value))
+
+
 def _is_key(value: str, match: re.Match[str]) -> bool:
     """Digits and letters, and neither a date nor an address."""
     drawn = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    return drawn and not _DATE.match(value) and not match.string.startswith("://", match.end())
+    return drawn and not (_DATE.match(value) or _is_template(value) or match.string.startswith("://", match.end()))
 
 
 def _is_plain(value: str) -> bool:
@@ -192,8 +207,8 @@ def _is_stand_in(value: str) -> bool:
 
 
 def _is_template(value: str) -> bool:
-    """Whether it is a template variable, or masked."""
-    return _TEMPLATE.match(value) is not None
+    """Whether it is a template variable, a placeholder, or masked."""
+    return _TEMPLATE.match(value) is not None or is_stand_in(value)
 
 
 def _is_sentence(value: str) -> bool:
@@ -222,7 +237,8 @@ def _rule(
 
 PASSWORDS = (
     _rule("password", _BEFORE_HOST, ("://",), _in_address),
-    _rule("password", _AFTER_USER, ("curl",), _in_address),
+    _rule("password", _AFTER_USER, ("curl",), _of_curl),
+    _rule("password", _NUGET, ('key="password"', 'key="cleartextpassword"'), _in_address),
     _rule("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}|{_OPTION}){_VALUE}", _NAME_HINTS),
     _rule("password", f"{_NAMES}(?:{_FOR}{_ASSIGNS}|{_IS}){_ENDS}{_PHRASE}", _NAME_HINTS, _is_phrase),
     _rule("password", f"(?:{_CHANGED}|{_WAS_CHANGED}){_ADVERBS}{_VALUE}", _NAME_HINTS),

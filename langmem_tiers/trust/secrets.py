@@ -1,6 +1,6 @@
 """Secrets in a text: keys, tokens, passwords and card numbers, found by rules for each kind.
 
-No rule measures entropy: hashes, ids and long words look as random as keys do, and stay.
+Nothing is a secret for looking random alone: hashes, ids and long words do too, and stay.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from langmem_tiers.trust.key_formats import formats_in
 from langmem_tiers.trust.passwords import PASSWORDS
 from langmem_tiers.trust.secret_patterns import CARDS, CODES, TOKENS
 
-# If two rules match the same secret, the first one names it.
+# If two rules match the same secret, the first one names it: formats of issuers before these.
 _RULES = (*TOKENS, *PASSWORDS, *CODES, *CARDS)
 
 
@@ -25,6 +26,7 @@ def _by_hint(*, folded: bool) -> dict[str, list[int]]:
     return hints
 
 
+_FORMATS_FIRST = 1_000
 _HINTS, _FOLDED_HINTS = _by_hint(folded=False), _by_hint(folded=True)
 
 
@@ -48,12 +50,11 @@ def find(text: str) -> tuple[Secret, ...]:
     folded = text.replace("İ", "i").lower()
     hinted = [place for hint, places in _HINTS.items() if hint in text for place in places]
     hinted += [place for hint, places in _FOLDED_HINTS.items() if hint in folded for place in places]
-    if not hinted:
-        return ()
+    rules = [(_FORMATS_FIRST + place, _RULES[place]) for place in set(hinted)]
     found = [
-        (start, place, stop, _RULES[place].kind)
-        for place in set(hinted)
-        for start, stop in _RULES[place].spans(text, folded)
+        (start, place, stop, rule.kind)
+        for place, rule in (*formats_in(text, folded), *rules)
+        for start, stop in rule.spans(text, folded)
     ]
     return _merged(sorted(found))
 
