@@ -70,16 +70,19 @@ from __future__ import annotations
 class MemoryTiersError(Exception):
     """Base of all errors of this package.
 
-    `way_out` is one sentence that says what the caller can do about it.
+    `way_out` is one sentence that says what the caller can do about it. Messages often quote what was given, and end up
+    in logs and traces: secrets in them are masked.
     """
 
     way_out = "See the message for what was refused."
 
     def __init__(self, message: str, *, way_out: str | None = None) -> None:
-        self.message = message
+        from langmem_tiers.trust.secrets import mask
+
+        self.message = mask(message)
         if way_out is not None:
-            self.way_out = way_out
-        super().__init__(message)
+            self.way_out = mask(way_out)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} {self.way_out}"

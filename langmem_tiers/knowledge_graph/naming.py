@@ -149,11 +149,13 @@ def check_type(given: str) -> str:
 
     Raises:
         InvalidText: it is not a word, or longer than 40 characters.
+        SecretRefused: it looks like a secret.
     """
     if not isinstance(given, str):
         raise InvalidText(f"{type_of(given)} is no type of entity.", way_out="Give a word such as person.")
     plain = name_key(given[: 10 * _LONGEST_TYPE]) or "other"
     plain = "organisation" if plain == "organization" else plain
+    require_harmless(given[: 10 * _LONGEST_TYPE], "type", secrets=False, way_out="Give a word such as person.")
     if len(plain) > _LONGEST_TYPE or not _TYPE.fullmatch(plain):
         raise InvalidText(f"{given[:40]!a} is no type of entity.", way_out="Give a word such as person.")
     return plain

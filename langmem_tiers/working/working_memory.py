@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.errors import InvalidKey, InvalidText, TextTooLong
+from langmem_tiers.errors import InvalidKey, InvalidText, SecretRefused, TextTooLong
 from langmem_tiers.knowledge import validation
 from langmem_tiers.records import WorkingEntry, WorkingSummary
 from langmem_tiers.storage import change_log, purging, working_entries
@@ -119,11 +119,12 @@ class WorkingMemory:
 
         Raises:
             InvalidKey: it is no key, or in another namespace than the own.
+            SecretRefused: the key holds a secret, and secrets are masked.
             InvalidText: the value is no text, or empty.
             TextTooLong: the value is longer than `Settings.working.max_characters`.
             InvalidInput: the time to live is not more than 0, or longer than `Settings.working.longest_ttl_days`.
         """
-        where, text, kept_for = self._own(key), self._text(value), self._milliseconds(ttl_minutes)
+        where, text, kept_for = self._named(key), self._text(value), self._milliseconds(ttl_minutes)
         filed, labels = self._category(category), self._tags(tags)
         with self._context.open() as store, store.writing() as connection:
             now = to_millis(self._context.clock())
@@ -282,6 +283,13 @@ class WorkingMemory:
 
     def _prefix(self, prefix: str | None) -> str:
         return self.namespace if prefix is None else keys.prefix(prefix)
+
+    def _named(self, key: str) -> str:
+        """A key to save under: one with a secret could not be found again if that was masked."""
+        where = self._own(key)
+        if self._context.settings.privacy.drawers != "keep" and secrets.find(where):
+            raise SecretRefused("The key holds a secret.", way_out="Give another key, and keep the secret elsewhere.")
+        return where
 
     def _text(self, value: Any) -> str:
         if not isinstance(value, str):
