@@ -15,6 +15,7 @@ from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.pointers import named
 from langmem_tiers.records import Listener
 from langmem_tiers.storage.usages import Usage, UsageKey
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,7 +136,7 @@ class SpaceContext:
         name = self.name if written is None else named(written, by_name)
         if name is None:
             raise InvalidPointer(
-                f"{str(written)[:80]!a} is no space that {self.name!a} reads.",
+                f"{beginning(str(written), 80)!a} is no space that {self.name!a} reads.",
                 way_out="Give a pointer of the space itself, or name the other one among its `fallbacks`.",
             )
         if name != self.name:

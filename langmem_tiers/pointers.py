@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from langmem_tiers.errors import InvalidPointer
+from langmem_tiers.wording import beginning
 
 # Models write typographic hyphens; a 64-bit key can hold eighteen digits.
 _HYPHENS = "-\u2010\u2011\u2013"
@@ -98,7 +99,7 @@ def parse_pointer(text: str) -> Pointer:
     """
     match = _POINTER.fullmatch(text.strip())
     if match is None:
-        raise InvalidPointer(f"{text[:80]!r} is no pointer.")
+        raise InvalidPointer(f"{beginning(text, 80)!r} is no pointer.")
     return _pointer(match)
 
 

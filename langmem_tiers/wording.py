@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# Most characters of one that is recognised by its whole length.
+_LONGEST_SECRET = 1_000
 # In "user" and "unit", the u is spoken as in "you".
 _VOWEL = re.compile("[aeio]|u(?!s|ni|u)", re.IGNORECASE)
 
@@ -37,3 +39,15 @@ def type_of(value: object) -> str:
     """
     named = with_article(type(value).__name__)
     return "None" if value is None else f"{named[0].upper()}{named[1:]}"
+
+
+def beginning(text: str, longest: int) -> str:
+    """The beginning of a text that a message quotes, with secrets masked: cut off, none could be recognised.
+
+    Example:
+        >>> beginning("the password is hunter2", 16)
+        'the password is '
+    """
+    from langmem_tiers.trust.secrets import mask
+
+    return mask(text[: longest + _LONGEST_SECRET])[:longest]

@@ -1,9 +1,9 @@
-"""Told through every door of a memory: secrets, each in a text of its own. Run as a script, it says where they are left.
+"""Secrets told through every door of a memory. Run as a script, it says where they are left.
 
     python tests/secret_doors.py POLICY
 
-POLICY is that of `Settings.privacy.derived`. Printed, as JSON, are the secrets that stand in files, log records, spans,
-metrics, receipts, answers or messages of errors, with the door and the place, and which doors refused and which took them.
+POLICY is that of `Settings.privacy.derived`. Printed, as JSON, are the secrets of which a piece stands in a file, a log
+record, a span, a metric, a receipt, an answer or an error, with door and place; and how often each door refused one.
 """
 
 import json
@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
@@ -22,6 +23,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from secret_samples import made_up
 
 from langmem_tiers import Memory, Settings, Space, Turn
 from langmem_tiers.errors import MemoryTiersError
@@ -29,7 +31,6 @@ from langmem_tiers.integrations import TieredStore, space_tools
 from langmem_tiers.integrations.tools import making
 from langmem_tiers.settings import PrivacySettings
 from langmem_tiers.testing import HashEmbedder
-from secret_samples import made_up
 
 ALNUM, HEX, DIGITS = string.ascii_letters + string.digits, "0123456789abcdef", string.digits
 # What stands first, and the signs behind it.
@@ -38,11 +39,23 @@ FORMATS = (
     *(("hf_", 34, string.ascii_letters), ("AKIA", 16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"), ("AIza", 35, ALNUM)),
     *(("npm_", 36, ALNUM), ("hvs.", 95, ALNUM), ("dop_v1_", 64, HEX), ("lin_api_", 40, ALNUM), ("shpat_", 32, HEX)),
     *(("sq0atp-", 30, ALNUM), ("dapi", 32, HEX), ("pplx-", 48, ALNUM), ("glc_", 40, ALNUM), ("pul-", 40, HEX)),
-    *(("dp.pt.", 43, ALNUM), ("fo1_", 43, ALNUM), ("sntryu_", 64, HEX), ("sk-proj-", 60, ALNUM), ("sk-ant-api03-", 93, ALNUM)),
-    *(("rubygems_", 48, HEX), ("rdme_", 70, HEX), ("pnu_", 36, ALNUM), ("SK", 32, HEX), ("API-", 26, "ABCDEFGHJKLMNPQRSTUVWXYZ23456789")),
+    *(
+        ("dp.pt.", 43, ALNUM),
+        ("fo1_", 43, ALNUM),
+        ("sntryu_", 64, HEX),
+        ("sk-proj-", 60, ALNUM),
+        ("sk-ant-api03-", 93, ALNUM),
+    ),
+    *(
+        ("rubygems_", 48, HEX),
+        ("rdme_", 70, HEX),
+        ("pnu_", 36, ALNUM),
+        ("SK", 32, HEX),
+        ("API-", 26, "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"),
+    ),
 )
 SAID = ("my password is {}", "the api key is {}", "DB_PASSWORD={}")
-SECRETS = len(FORMATS) + len(SAID)  # for each door others
+PIECE = 12  # characters
 Door = Callable[["Rooms", str], object]
 
 
@@ -84,7 +97,9 @@ def of_tool(name: str, **about: str) -> Door:
 
 
 def imported(rooms: Rooms, said: str) -> object:
-    path = rooms.file("m.json", [{"id": f"m{rooms.number}", "memory": said, "user_id": "alice", "metadata": {"of": said}}])
+    path = rooms.file(
+        "m.json", [{"id": f"m{rooms.number}", "memory": said, "user_id": "alice", "metadata": {"of": said}}]
+    )
     return rooms.memory.import_file(path, format="mem0")
 
 
@@ -165,11 +180,20 @@ class Listener(logging.Handler):
         self.lines.append(f"{logging.Formatter().format(record)} {record.__dict__}")
 
 
-def secrets_of(door: int) -> list[tuple[str, str]]:
-    """Secrets of a door, no two alike: each with the text that tells it."""
-    keys = [start + made_up(length, signs, door) for start, length, signs in FORMATS]
-    words = [(made_up(20, ALNUM, 1_000 * place + door), each) for place, each in enumerate(SAID)]
-    return [(key, key) for key in keys] + [(key, text.format(key)) for key, text in words]
+class Told(NamedTuple):
+    """A secret, how it is said, and the pieces by which it is known: both ends of what is made up in it."""
+
+    secret: str
+    text: str
+    pieces: tuple[str, ...]
+
+
+def secrets_of(door: int) -> list[Told]:
+    """Secrets of a door, no two alike."""
+    bodies = [(start, made_up(length, signs, door)) for start, length, signs in FORMATS]
+    keys = [Told(start + body, start + body, (body[:PIECE], body[-PIECE:])) for start, body in bodies]
+    words = [(made_up(20, ALNUM, 1_000 * place + door), each) for place, each in enumerate(SAID, 1)]
+    return keys + [Told(word, text.format(word), (word[:PIECE], word[-PIECE:])) for word, text in words]
 
 
 @contextmanager
@@ -185,7 +209,7 @@ def listening() -> Iterator[Callable[[], dict[str, str]]]:
     yield lambda: {
         "logs": "\n".join(listener.lines),
         "spans": "\n".join(span.to_json() for span in exporter.get_finished_spans()),
-        "metrics": reader.get_metrics_data().to_json() if reader else "",
+        "metrics": reader.get_metrics_data().to_json(),
     }
 
 
@@ -193,48 +217,43 @@ def told(run: Callable[[], object]) -> tuple[str, str]:
     """Whether a door took it, and what it answered or raised."""
     try:
         return "taken", repr(run())
-    except TypeError as error:
-        return "CRASH", repr(error)
     except MemoryTiersError as error:
         return "refused", f"{error} {error.__dict__} " + "".join(traceback.format_exception_only(error))
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, by its name."""
+    """Every file below a folder, by its name: what is UTF-16 in it is found without the zeros."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def main(policy: str) -> None:
     """Print the leaks, and how each door answered."""
     folder = Path(tempfile.mkdtemp())
+    wanted = {door: secrets_of(place) for place, door in enumerate(DOORS)}
     answers: dict[str, list[tuple[str, str]]] = {}
     settings = Settings(privacy=PrivacySettings(derived=policy))
-    wanted = {door: secrets_of(place) for place, door in enumerate(DOORS)}
     with (
         listening() as heard,
         Memory.open(folder / "memory", embedder=HashEmbedder(), background=False, settings=settings) as memory,
     ):
         rooms = Rooms(memory, folder)
         for door, run in DOORS.items():
-            answers[door] = [told(lambda run=run, text=text: run(rooms, text)) for _, text in wanted[door]]
-        for run in (rooms.alice.mine, memory.flush, memory.dream, memory.flush):
-            answers.setdefault("afterwards", []).append(told(run))
-        receipts = repr(rooms.alice.receipts(limit=10_000)) if hasattr(rooms.alice, "receipts") else ""
-        exported = told(lambda: rooms.alice.export(folder / "export.json"))
-        places = {**heard(), "receipts": receipts}
-    held = files(folder / "memory") | {"export": (folder / "export.json").read_bytes() if (folder / "export.json").is_file() else b""}
-    leaks = []
-    for door, told_there in wanted.items():
-        for number, (secret, _) in enumerate(told_there):
-            codes = [secret.encode(), secret.lower().encode(), secret.encode("utf-16-le")]
-            leaks += [[door, name, secret] for name, data in held.items() if any(code in data for code in codes)]
-            leaks += [[door, name, secret] for name, text in places.items() if secret in text]
-            answer = answers[door][number][1]
-            leaks += [[door, "answer", secret]] if secret in answer else []
-            leaks += [[door, "PART", answer[:300]]] if secret[-16:] in answer or secret[:25] in answer else []
-    print([(d, a[1][:200]) for d, e in answers.items() for a in e[:1] if a[0]=='CRASH'], file=sys.stderr)
+            answers[door] = [told(lambda run=run, each=each: run(rooms, each.text)) for each in wanted[door]]
+        answers["afterwards"] = [told(run) for run in (rooms.alice.mine, memory.flush, memory.dream, memory.flush)]
+        rooms.alice.export(folder / "export.json")
+        places = {**heard(), "receipts": repr(rooms.alice.receipts(limit=10_000)), "last": str(answers["afterwards"])}
+    held = {**files(folder / "memory"), **{name: text.encode() for name, text in places.items()}}
+    held["export"] = (folder / "export.json").read_bytes()
+    searched = {name: data.lower() + data.replace(b"\0", b"").lower() for name, data in held.items()}
+    leaks = [
+        [door, name, each.secret]
+        for door, secrets in wanted.items()
+        for number, each in enumerate(secrets)
+        for name, data in {**searched, "answer": answers[door][number][1].lower().encode()}.items()
+        if any(piece.lower().encode() in data for piece in each.pieces)
+    ]
     refused = {door: sum(how == "refused" for how, _ in each) for door, each in answers.items()}
-    print(json.dumps({"secrets": sum(map(len, wanted.values())), "leaks": leaks, "refused": refused, "exported": exported[0]}))
+    print(json.dumps({"secrets": sum(map(len, wanted.values())), "leaks": leaks, "refused": refused}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 """Keys and tokens that gitleaks finds are masked, from the first sign to the last; what only looks like one stays."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +17,7 @@ CORPUS = Path(__file__).parent / "corpora" / "gitleaks"
 LEAST_RECALL, LEAST_RULES, MOST_FALSE = 0.95, 200, 0.02
 PARTLY = 0.01  # of secrets that are found at all
 MOST_MILLISECONDS = 1.0  # for a message of 300 characters
+SECRETS_OF_A_DOOR, LEAST_TOLD = 30, 1_500
 PLACES_IN_CHAT = ("my token is {}", "here you go: {}.", "use {}, please", "({})", "is it `{}`?", "{}\nthanks!")
 # What stands in examples and in code, where a secret would.
 STAND_INS = (
@@ -121,3 +125,21 @@ def test_an_ordinary_message_takes_well_under_a_millisecond():
 def test_names_of_variables_stand_in_for_what_they_hold():
     assert is_stand_in("AWS_SECRET_ACCESS_KEY")
     assert not is_stand_in("CLOJARS_34bf0e88955ff5a1")
+
+
+@pytest.mark.parametrize("policy", ["refuse", "mask"])
+def test_no_secret_is_left_by_any_door(policy, root, offline_environment):
+    """30 secrets through each of some 50 doors: in files, log records, spans, metrics, receipts, answers, errors."""
+    path = os.pathsep.join([offline_environment["PYTHONPATH"], str(root / "tests")])
+    run = subprocess.run(
+        [sys.executable, str(root / "tests" / "secret_doors.py"), policy],
+        env={**offline_environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout)
+    assert told["secrets"] >= LEAST_TOLD
+    assert told["leaks"] == []
+    assert told["refused"]["save"] == (SECRETS_OF_A_DOOR if policy == "refuse" else 0)

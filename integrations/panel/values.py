@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
 from langmem_tiers.errors import InvalidInput, InvalidText
+from langmem_tiers.wording import beginning
 
 _MOST_FIELDS = 5_000
 _MOST_DIGITS = 15
@@ -73,7 +74,7 @@ class Values:
         if not given:
             return None
         if not (given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS):
-            raise InvalidInput(f"{name!a} is not a number: {given[:40]!a}.", way_out="Give a whole number.")
+            raise InvalidInput(f"{name!a} is not a number: {beginning(given, 40)!a}.", way_out="Give a whole number.")
         return int(given)
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
@@ -84,5 +85,7 @@ class Values:
         """
         given = self.word(name) or choices[0]
         if given not in choices:
-            raise InvalidInput(f"{name!a} cannot be {given[:40]!a}.", way_out=f"It is one of {', '.join(choices)}.")
+            raise InvalidInput(
+                f"{name!a} cannot be {beginning(given, 40)!a}.", way_out=f"It is one of {', '.join(choices)}."
+            )
         return given

@@ -34,7 +34,8 @@ def bare(value: Any) -> Any:
     """An id or pointer without the brackets that it is shown in, None for an empty one."""
     if not isinstance(value, str):
         return value
-    name, at, space = value.strip(_AROUND_ID).partition("@")  # names of spaces differ by their case, ids do not
+    # Names of spaces differ by their case, ids do not. In small letters, no answer could tell that it quotes a secret.
+    name, at, space = mask(value.strip(_AROUND_ID)).partition("@")
     return _present(f"{name.lower()}{at}{space}")
 
 

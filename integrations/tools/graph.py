@@ -20,6 +20,7 @@ from langmem_tiers.language.predicates import asked
 from langmem_tiers.language.values import Value as Measured
 from langmem_tiers.language.words import words
 from langmem_tiers.records import Entity, Relation
+from langmem_tiers.wording import beginning
 
 # Relations told in one answer, and looked at for it.
 _MOST, _LOOKED_AT = 25, 200
@@ -94,13 +95,13 @@ def add_relation(
     over = predicates.negated(predicate)
     if over is not None:  # it ends what is known, or is told as what held until then
         if over.how == "not_so":
-            raise InvalidRelation(f"{predicate[:60]!a} says what is not so.", way_out=_NOT_SO)
+            raise InvalidRelation(f"{beginning(predicate, 60)!a} says what is not so.", way_out=_NOT_SO)
         since = valid_from if over.how == "no_more" else None
         known = _holding(call, subject, over.predicate, object, None if value is None else values.read(value, unit))
         if known is not None:
             return end_relation(call, known.id, valid_to or since)
         if valid_to is None and since is None:
-            raise InvalidRelation(f"Nothing is known that {predicate[:60]!a} could end.", way_out=_OVER)
+            raise InvalidRelation(f"Nothing is known that {beginning(predicate, 60)!a} could end.", way_out=_OVER)
         start = valid_from if over.how == "once" else None
         return add_relation(call, subject, over.predicate, object, value, unit, start, valid_to or since)
     source = source_of(call, " ".join(str(part) for part in (subject, predicate, object or value, unit or "")))

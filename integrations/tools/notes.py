@@ -19,7 +19,7 @@ from langmem_tiers.recall.request import parse
 from langmem_tiers.records import Document
 from langmem_tiers.space import Space
 from langmem_tiers.storage.documents import is_markdown
-from langmem_tiers.wording import counted
+from langmem_tiers.wording import beginning, counted
 
 # What fits into one answer.
 _WHOLE = 10_000
@@ -134,7 +134,8 @@ def _own(path: str) -> str:
         return where
     stem = where.rpartition("/")[2].partition(".")[0]
     raise InvalidPath(
-        f"{where[:80]!a} is not for you to write.", way_out=f"Write to MEMORY.md, or to memory/{stem[:40]}.md."
+        f"{beginning(where, 80)!a} is not for you to write.",
+        way_out=f"Write to MEMORY.md, or to memory/{stem[:40]}.md.",
     )
 
 

@@ -14,6 +14,7 @@ from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
 from langmem_tiers.knowledge.results import IdentityText
 from langmem_tiers.pointers import split_reference
 from langmem_tiers.records import Entry
+from langmem_tiers.wording import beginning
 
 _SHOWN = 300
 _ID_SHOWN = 60
@@ -103,7 +104,7 @@ def delete_memory(
 
 def unknown(entry_id: str) -> UnknownEntry:
     """The error for an id that no memory has."""
-    return UnknownEntry(f"There is no memory [{base.plain(entry_id)[:_ID_SHOWN]}].")
+    return UnknownEntry(f"There is no memory [{beginning(base.plain(entry_id), _ID_SHOWN)}].")
 
 
 def _own_id(call: Call, reference: str) -> str:
@@ -202,6 +203,8 @@ def _with_line(text: str, target: str, content: str) -> str:
     found = [place for place, line in enumerate(parts) if wanted in line.casefold() and not line.startswith(_TITLE)]
     if len(found) != 1:
         there = f"{len(found)} lines" if found else "no section or line"
-        raise InvalidText(f"There is {there} {target[:60]!a}.", way_out="Give a section's title or a whole line.")
+        raise InvalidText(
+            f"There is {there} {beginning(target, 60)!a}.", way_out="Give a section's title or a whole line."
+        )
     new = " ".join(content.strip("-* \n").split())
     return "\n".join([*parts[: found[0]], f"- {new}", *parts[found[0] + 1 :]])

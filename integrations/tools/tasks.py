@@ -11,6 +11,7 @@ from langmem_tiers.integrations.tools.arguments import LOWER, Name, Named, Numbe
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.versions import version_seen
 from langmem_tiers.records import Task
+from langmem_tiers.wording import beginning
 
 _MOST = 20
 _SHOWN = 300
@@ -54,7 +55,7 @@ def get_task(call: Call, id: Annotated[Named, Field(description=_ID)]) -> ToolAn
     """Read a task with its whole working state or, when it is over, the summary of what was done."""
     task = call.space.tasks.get(id)
     if task is None:
-        raise UnknownTask(f"There is no task {id[:80]!a}.", way_out="Call list_tasks.")
+        raise UnknownTask(f"There is no task {beginning(id, 80)!a}.", way_out="Call list_tasks.")
     archive = call.space.archive.get(task.episode) if task.episode and task.status != "open" else None
     return ToolAnswer(_whole(task, task.state if archive is None else archive.summary), {"id": task.id, **_seen(task)})
 

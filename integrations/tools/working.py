@@ -10,6 +10,7 @@ from langmem_tiers.integrations.tools.arguments import Data, Minutes, Name, Name
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.recall.rendering import excerpt
 from langmem_tiers.recall.request import parse
+from langmem_tiers.wording import beginning
 from langmem_tiers.working.inventory import described, time_left
 from langmem_tiers.working.working_memory import WorkingMemory
 
@@ -49,7 +50,7 @@ def get_from_working_memory(call: Call, key: Annotated[Named, Field(description=
     if entry is not None and entry.parts > 1 and len(entry.value) > _WHOLE:
         entry = own.get(f"{key}-index")
     if entry is None:
-        raise InvalidKey(f"There is nothing (any more) at {key[:80]!a}.", way_out="Call list_working_memory.")
+        raise InvalidKey(f"There is nothing (any more) at {beginning(key, 80)!a}.", way_out="Call list_working_memory.")
     left = time_left(entry, call.space.memory.clock())
     shown = [base.item(base.cut(entry.value, _WHOLE))]
     return ToolAnswer(base.fenced(f"{base.plain(entry.key)}, expires in {left}", shown), {"key": entry.key})

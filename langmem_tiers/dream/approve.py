@@ -21,6 +21,7 @@ from langmem_tiers.storage import change_log, changesets, dreams, leases
 from langmem_tiers.storage.dreams import DreamRow
 from langmem_tiers.storage.leases import DREAM, Lease
 from langmem_tiers.store import SpaceStore
+from langmem_tiers.wording import beginning
 
 _AGAIN = "Make a new preview, and approve that."
 
@@ -49,7 +50,9 @@ def _waiting(store: SpaceStore, named: str) -> DreamRow:
     with store.reading() as connection:
         row = dreams.one(connection, store.key, named)
     if row is None:
-        raise UnknownDream(f"There is no dream {named[:40]!a}.", way_out=f"It may have been replaced. {_AGAIN}")
+        raise UnknownDream(
+            f"There is no dream {beginning(named, 40)!a}.", way_out=f"It may have been replaced. {_AGAIN}"
+        )
     status = row.report["status"]
     if status != "previewed":
         raise InvalidInput(f"Dream {named} is no preview ({status}).", way_out=_AGAIN)

@@ -37,6 +37,7 @@ from langmem_tiers.language.wordings import plain
 from langmem_tiers.records import Authority, Entry
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
+from langmem_tiers.wording import beginning
 
 OWN_TAGS = frozenset({"anti-pattern", "inferred"})
 """Tags with a meaning of their own."""
@@ -146,7 +147,7 @@ class Docket:
         """An entry, provided that this dream may change it."""
         entry = self.entries.get(entry_id)
         if entry is None:
-            raise ProposalRefused(f"there is no entry {entry_id[:40]!r} in this dream")
+            raise ProposalRefused(f"there is no entry {beginning(entry_id, 40)!r} in this dream")
         if entry_id in self.retired:
             raise ProposalRefused(f"entry {entry_id} is retired already")
         if reason := retirement.untouchable(entry):
@@ -197,7 +198,7 @@ def _require_sound(docket: Docket, merge: MergeEntries) -> None:
         raise ProposalRefused("it would rest on no message, and no entry says it in these words")
     _require_new_text(docket, merge)
     if merge.category and retirement.special(merge.category) != retirement.special(sources[0].category):
-        raise ProposalRefused(f"{merge.category[:40]!r} is no category for these entries")
+        raise ProposalRefused(f"{beginning(merge.category, 40)!r} is no category for these entries")
     kept = {tag for each in sources for tag in each.tags}
     _require_filing(merge.category, set(merge.tags), kept, docket.settings)
     if reason := objection(merge.content, [each.content for each in sources]):
@@ -285,7 +286,7 @@ def _successor(docket: Docket, proposal: RetireEntry, entry: Entry) -> Entry | N
             return other
     if proposal.successor is None:
         raise ProposalRefused("nothing shows that it is noise: no other entry says it, and it has not expired")
-    raise ProposalRefused(f"entry {proposal.successor[:40]!r} does not stand for it")
+    raise ProposalRefused(f"entry {beginning(proposal.successor, 40)!r} does not stand for it")
 
 
 # Refiling entries.
@@ -352,7 +353,7 @@ def _withdraw_relation(docket: Docket, proposal: WithdrawRelation) -> None:
         raise ProposalRefused("only rules withdraw relations")
     seen = next((each for each in docket.material.relations if each.id == proposal.id), None)
     if seen is None:
-        raise ProposalRefused(f"there is no relation {proposal.id[:40]!r} in this dream")
+        raise ProposalRefused(f"there is no relation {beginning(proposal.id, 40)!r} in this dream")
     if retirement.orphaned(seen, docket.material.at, docket.settings.dream.mention_days) is None:
         raise ProposalRefused(f"relation {proposal.id} has its grounds")
     docket.change_relations(1)
@@ -365,7 +366,7 @@ def _close_windows(docket: Docket, proposal: CloseWindows) -> None:
     same = (proposal.subject, proposal.predicate)
     seen = next((each for each in docket.material.windows if (each.subject, each.predicate) == same), None)
     if seen is None:
-        raise ProposalRefused(f"there are no open windows of {proposal.subject[:40]!r} in this dream")
+        raise ProposalRefused(f"there are no open windows of {beginning(proposal.subject, 40)!r} in this dream")
     if seen.authority > Authority.SYSTEM:
         raise ProposalRefused("somebody stands behind what would be closed")
     docket.change_relations(seen.closing)

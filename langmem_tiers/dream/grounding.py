@@ -21,6 +21,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
 from langmem_tiers.types import Sentiment
+from langmem_tiers.wording import beginning
 
 _DOMAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PREFERENCES = "user-preferences/"
@@ -60,14 +61,14 @@ def require_anti_pattern(proposal: AntiPattern, material: Material, settings: Se
     if parts is None or not all(map(meaningful_words, parts.groups())):
         raise ProposalRefused('it is not of the form "Don\'t X because Y; instead Z"')
     if not _DOMAIN.fullmatch(proposal.domain):
-        raise ProposalRefused(f"{proposal.domain[:40]!r} is no domain")
+        raise ProposalRefused(f"{beginning(proposal.domain, 40)!r} is no domain")
     drawers = {each.drawer for each in proposal.evidence}
     known = _known(proposal, drawers, material.entries)
     if known is None:
         said = [text for each in proposal.evidence for text in (cited[each.drawer], signals[each.drawer].before)]
         beyond = next((part for name, part in parts.groupdict().items() if _beyond(part, said, name)), None)
         if beyond:
-            raise ProposalRefused(f"nobody said {beyond[:80]!r}")
+            raise ProposalRefused(f"nobody said {beginning(beyond, 80)!r}")
     elif drawers <= set(known.drawers):  # otherwise the mistake came back
         raise ProposalRefused(f"entry {known.id} says it already")
 
@@ -79,7 +80,7 @@ def require_preference(proposal: InferredPreference, material: Material, setting
     _require_said(proposal.evidence, said, "turn of the user")
     require_content(proposal.content, settings)
     if not f"{proposal.category.strip('/').casefold()}/".startswith(_PREFERENCES):
-        raise ProposalRefused(f"{proposal.category[:40]!r} is no category of preferences")
+        raise ProposalRefused(f"{beginning(proposal.category, 40)!r} is no category of preferences")
     if not proposal.sensitive and touches_sensitive(proposal.content):
         raise ProposalRefused("it touches security, credentials or money, and would not have the user asked")
     needed, drawers = times_needed(proposal.sentiment, settings), {each.drawer for each in proposal.evidence}
@@ -97,7 +98,7 @@ def require_synthesis(proposal: Synthesis, material: Material, settings: Setting
     if not proposal.episodes:
         raise ProposalRefused("it rests on no episode")
     if unknown := [each for each in proposal.episodes if each not in episodes]:
-        raise ProposalRefused(f"there is no episode {unknown[0][:40]!r} to take up")
+        raise ProposalRefused(f"there is no episode {beginning(unknown[0], 40)!r} to take up")
     most = settings.dream.promoted
     if len(set(proposal.episodes)) < len(proposal.episodes) or len(proposal.episodes) > most:
         raise ProposalRefused(f"it takes up an episode twice, or more than {most}")

@@ -51,6 +51,7 @@ from langmem_tiers.storage import documents, drawers, entities, entries, orphans
 from langmem_tiers.storage import episodes as episode_rows
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.trust.taint import derived_trust
+from langmem_tiers.wording import beginning
 
 CONSOLIDATED = "consolidated"
 """Why an entry that a dream retired is inactive."""
@@ -295,7 +296,7 @@ def _standing_evidence(dream: DreamTransaction, cited: Sequence[Evidence]) -> Se
         if drawer is None or drawer.status != "active":
             raise ProposalRefused(f"drawer {each.drawer} does not stand")
         if not occurs(each.quote, drawer.content):
-            raise ProposalRefused(f"drawer {each.drawer} does not hold {each.quote[:80]!r}")
+            raise ProposalRefused(f"drawer {each.drawer} does not hold {beginning(each.quote, 80)!r}")
     return cited
 
 

@@ -21,6 +21,7 @@ from langmem_tiers.trust import secrets
 from langmem_tiers.trust.taint import holds_block
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Drawer, FeedbackSignal, Sentiment, SignalKind, SignalOrigin, Turn
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -163,7 +164,7 @@ class Signals:
             arguments.integer(which, "message", "the number or the pointer of a message")
         found = find_drawer(self._context, which)
         if found is None:
-            raise InvalidPointer(f"{str(which)[:80]!r} is no message of this space.")
+            raise InvalidPointer(f"{beginning(str(which), 80)!r} is no message of this space.")
         if session not in (None, found.session):
             raise InvalidInput(f"Message {found.pointer} is not of session {session!r}.", way_out="Leave session out.")
         return found

@@ -25,6 +25,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, changesets, dreams, keyword, notes
 from langmem_tiers.storage.changesets import BOOKKEEPING, ChangedRecord
 from langmem_tiers.storage.keyword import WordsRow
+from langmem_tiers.wording import beginning
 
 _MOST_NAMED = 20
 _GONE = "some of its words were deleted for good"
@@ -78,7 +79,7 @@ def _reverse(context: SpaceContext, dream_id: str, *, undone: bool) -> DreamRepo
     with context.open() as store, store.writing() as connection:
         row = dreams.one(connection, store.key, named)
         if row is None:
-            raise UnknownDream(f"There is no dream {named[:40]!a}.")
+            raise UnknownDream(f"There is no dream {beginning(named, 40)!a}.")
         report = DreamReport.model_validate(row.report)
         _require_status(report, undone=undone)
         records = changesets.of_dream(connection, store.key, row.number)

@@ -30,6 +30,7 @@ from langmem_tiers.storage import (
     rooms,
 )
 from langmem_tiers.storage.forgetting import MessageFilter
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -227,7 +228,7 @@ def _named(store: SpaceStore, connection: Connection, selection: Selection) -> s
         numbers = _one(store, connection, each, selection.session)
         if not numbers:
             raise InvalidInput(
-                f"The argument `messages`: there is no message {str(each)[:60]!a}.",
+                f"The argument `messages`: there is no message {beginning(str(each), 60)!a}.",
                 way_out="Give a drawer's number, a pointer such as §W-001/R-02/D-003, or the id of a message.",
             )
         found |= numbers

@@ -16,6 +16,7 @@ from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.records import GAVE_WAY, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, entries, notes
 from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.wording import beginning
 
 Cited = Sequence[Evidence | EntryEvidence]
 """What something rests on: named just now, or the evidence of another entry."""
@@ -47,7 +48,7 @@ class EntryWriter:
         """
         entry = self.read(entry_id)
         if entry is None:
-            raise UnknownEntry(f"There is no entry {entry_id[:40]!r}.")
+            raise UnknownEntry(f"There is no entry {beginning(entry_id, 40)!r}.")
         return entry
 
     def known(

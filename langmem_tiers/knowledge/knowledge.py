@@ -30,6 +30,7 @@ from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Drawer, Origin
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -494,9 +495,11 @@ class Knowledge:
             arguments.integer(which, "evidence", "numbers or pointers of drawers, or passages of them")
         drawer = find_drawer(self._context, which)
         if drawer is None:
-            raise InvalidPointer(f"{str(cited)[:80]!r} is no drawer of this space.")
+            raise InvalidPointer(f"{beginning(str(cited), 80)!r} is no drawer of this space.")
         if not occurs(quote, drawer.content):
-            raise InvalidInput(f"Drawer {drawer.pointer} does not hold {quote[:80]!r}.", way_out="Quote it verbatim.")
+            raise InvalidInput(
+                f"Drawer {drawer.pointer} does not hold {beginning(quote, 80)!r}.", way_out="Quote it verbatim."
+            )
         return Evidence(drawer=drawer.number, quote=quote)
 
     def _drawers(self, rests: Iterable[Any]) -> tuple[Drawer, ...]:

@@ -19,6 +19,7 @@ from langmem_tiers.naming import new_id
 from langmem_tiers.records import Task, TaskStatus
 from langmem_tiers.storage import episodes, purging, tasks
 from langmem_tiers.twins import twin
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -80,7 +81,7 @@ class Tasks:
                 return tasks.put(connection, space, named, status="open", project=about, **values, at=now)
         if known.title != values["title"]:
             raise InvalidInput(
-                f"There is a task {named[:80]!a} already: {known.title[:80]!a}.",
+                f"There is a task {beginning(named, 80)!a} already: {beginning(known.title, 80)!a}.",
                 way_out="Change that one with update, or begin this one under another id.",
             )
         return known
@@ -248,7 +249,8 @@ class Tasks:
         named = arguments.text(given, "id").strip()
         if not named or len(named) > _LONGEST_ID:
             raise InvalidInput(
-                f"{named[:40]!a} cannot name a task.", way_out=f"Give an id of 1 to {_LONGEST_ID} characters, or none."
+                f"{beginning(named, 40)!a} cannot name a task.",
+                way_out=f"Give an id of 1 to {_LONGEST_ID} characters, or none.",
             )
         _require_visible(named, "id")
         if summaries.unsecret(named, self._context.settings) != named:
@@ -287,9 +289,9 @@ def _existing(connection: Connection, space: str, task_id: str, version: int | N
     wanted = arguments.text(task_id, "task_id").strip()
     task = tasks.one(connection, space, wanted)
     if task is None:
-        raise UnknownTask(f"There is no task {wanted[:80]!a}.")
+        raise UnknownTask(f"There is no task {beginning(wanted, 80)!a}.")
     if version not in (None, task.version):
-        raise TaskChanged(f"Task {wanted[:80]!a} is at version {task.version}, not {version}.")
+        raise TaskChanged(f"Task {beginning(wanted, 80)!a} is at version {task.version}, not {version}.")
     return task
 
 
@@ -305,7 +307,7 @@ def _as_closed(task: Task, becomes: TaskStatus, values: dict[str, Any]) -> Task:
 
 
 def _closed(task: Task) -> InvalidInput:
-    return InvalidInput(f"Task {task.id[:80]!a} is {task.status}.", way_out=REOPEN)
+    return InvalidInput(f"Task {beginning(task.id, 80)!a} is {task.status}.", way_out=REOPEN)
 
 
 def _require_visible(text: str, what: str) -> None:

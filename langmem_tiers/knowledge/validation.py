@@ -18,7 +18,7 @@ from langmem_tiers.records import RefusedProposal
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import instructions, secrets
 from langmem_tiers.types import Origin
-from langmem_tiers.wording import type_of
+from langmem_tiers.wording import beginning, type_of
 
 DEFAULT_CATEGORY = "general"
 _MOST_TAGS = 20
@@ -44,7 +44,7 @@ def origin(given: Any) -> Origin:
     """
     known = get_args(Origin)
     if given not in known:
-        raise InvalidInput(f"{str(given)[:80]!r} is no origin.", way_out=f"Give one of {', '.join(known)}.")
+        raise InvalidInput(f"{beginning(str(given), 80)!r} is no origin.", way_out=f"Give one of {', '.join(known)}.")
     found: Origin = given
     return found
 
@@ -254,7 +254,8 @@ def _require_json(held: Any) -> None:
             waiting += [(f"{where}[{place}]", each) for place, each in enumerate(value)]
         elif not isinstance(value, str | int | float | None) or (isinstance(value, float) and not isfinite(value)):
             raise InvalidInput(
-                f"The metadata cannot be kept: {where[:80]!a} is {str(value)[:40]!a}, which JSON has no way to write.",
+                f"The metadata cannot be kept: {beginning(where, 80)!a} is {beginning(str(value), 40)!a}, "
+                "which JSON has no way to write.",
                 way_out="Give texts, finite numbers, true, false, null, and lists and dicts of these.",
             )
 
@@ -267,5 +268,7 @@ def _tag(given: str, settings: Settings | None) -> str:
     shown = given if settings is None else without_secrets(given, "tag", settings)
     tag = " ".join(shown.split()).lower()
     if len(tag) > _LONGEST_TAG:
-        raise InvalidText(f"The tag {tag[:40]!r}… is longer than {_LONGEST_TAG} characters.", way_out="Shorten it.")
+        raise InvalidText(
+            f"The tag {beginning(tag, 40)!r}… is longer than {_LONGEST_TAG} characters.", way_out="Shorten it."
+        )
     return tag

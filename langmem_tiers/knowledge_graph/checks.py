@@ -17,6 +17,7 @@ from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.records import BUILT_IN_TYPES, Authority, Evidence, GraphEvidence, GraphPath
 from langmem_tiers.settings import Settings
 from langmem_tiers.types import Origin
+from langmem_tiers.wording import beginning
 
 _BY: dict[Origin, tuple[GraphPath, Authority]] = {
     "user": ("user", Authority.USER),
@@ -129,9 +130,11 @@ def _resolved(context: SpaceContext, cited: Iterable[Any]) -> Iterable[Evidence]
         quote = arguments.any_text(one.quote, "evidence.quote") if isinstance(one, GraphEvidence) else ""
         drawer = find_drawer(context, one.drawer if isinstance(one, GraphEvidence) else one)
         if drawer is None:
-            raise InvalidPointer(f"{str(one)[:80]!a} is no drawer of this space.")
+            raise InvalidPointer(f"{beginning(str(one), 80)!a} is no drawer of this space.")
         if not occurs(quote, drawer.content):
-            raise InvalidInput(f"Drawer {drawer.pointer} does not hold {quote[:80]!a}.", way_out="Quote it verbatim.")
+            raise InvalidInput(
+                f"Drawer {drawer.pointer} does not hold {beginning(quote, 80)!a}.", way_out="Quote it verbatim."
+            )
         yield Evidence(drawer=drawer.number, quote=quote)
 
 

@@ -18,6 +18,7 @@ from langmem_tiers.naming import new_id
 from langmem_tiers.records import BUILT_IN_TYPES, Authority, Entity, Evidence, GraphPath
 from langmem_tiers.storage import entities, merges, relations
 from langmem_tiers.types import Origin
+from langmem_tiers.wording import beginning
 
 # A person and a place with the same name differ; what a model calls an item now and a topic later is the same. A type
 # known only to the caller could be anything.
@@ -91,7 +92,9 @@ def add_distinct_entity(graph: GraphTransaction, named: NamedEntity) -> Entity:
         InvalidText, TextTooLong, SecretRefused, InvalidInput: the name, an alias, the type or the metadata is invalid.
     """
     if naming.is_self(named.name) or naming.is_id(named.name):
-        raise InvalidInput(f"There is only one {named.name[:40]!a}.", way_out="Give a name that two may have.")
+        raise InvalidInput(
+            f"There is only one {beginning(named.name, 40)!a}.", way_out="Give a name that two may have."
+        )
     others = entities.numbers_of_slug(*graph.at, name_key(named.name))
     aliases = _aliases(graph, named, named.name)
     number = insert_entity(graph, named, naming.check_type(named.type)).number
@@ -157,7 +160,7 @@ def require_known(graph: GraphTransaction, which: str) -> Entity:
     """
     found = find_entity(graph, which)
     if found is None:
-        raise UnknownEntity(f"There is no entity {which[:80]!a}.")
+        raise UnknownEntity(f"There is no entity {beginning(which, 80)!a}.")
     return found
 
 
@@ -259,7 +262,7 @@ def _named(graph: GraphTransaction, name: str, of_type: str, slug: str, called: 
     fitting = [each for each in possible if of_type == each.type != "other"] or possible
     if len(fitting) > 1:
         raise AmbiguousEntity(
-            f"{len(fitting)} entities are called {name[:80]!a}: {describe_ambiguity(graph, fitting)}.",
+            f"{len(fitting)} entities are called {beginning(name, 80)!a}: {describe_ambiguity(graph, fitting)}.",
             ids=tuple(each.id for each in fitting),
         )
     if not fitting:

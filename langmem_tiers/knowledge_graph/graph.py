@@ -36,6 +36,7 @@ from langmem_tiers.records import Authority, Entity, EntityType, Entry, GraphEvi
 from langmem_tiers.storage import merges as merge_rows
 from langmem_tiers.storage import relations as relation_rows
 from langmem_tiers.types import Origin
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge_graph.importing import Imported
@@ -391,9 +392,9 @@ class KnowledgeGraph(GraphQueries):
         if what is None:
             return name
         raise UnknownEntity(
-            f"Nothing is known of {name[:80]!a}.",
+            f"Nothing is known of {beginning(name, 80)!a}.",
             way_out="Ask what it is called and give that name; "
-            f"that the user has this {what[:40]!a} is a relation, too.",
+            f"that the user has this {beginning(what, 40)!a} is a relation, too.",
         )
 
     def _same_fact(self, which: str) -> list[int]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from langmem_tiers.errors import InvalidText, SecretRefused, TextTooLong
 from langmem_tiers.language import kinship
 from langmem_tiers.language.slugs import name_key
-from langmem_tiers.wording import type_of
+from langmem_tiers.wording import beginning, type_of
 
 LONGEST = 200
 _LONGEST_TYPE = 40
@@ -59,7 +59,8 @@ def check(name: str, *, secrets: bool = False, what: str = "name") -> str:
         raise InvalidText(f"The {what} holds the character {bad!a}.", way_out="Give it in readable letters.")
     if not kinds & set("LNS"):
         raise InvalidText(
-            f"The {what} {shown[:40]!a} is only punctuation.", way_out="Give one with a letter, a digit or a symbol."
+            f"The {what} {beginning(shown, 40)!a} is only punctuation.",
+            way_out="Give one with a letter, a digit or a symbol.",
         )
     require_harmless(shown, what, secrets=secrets)
     return shown
@@ -102,7 +103,7 @@ def require_name(name: str) -> str:
     if is_self(name):
         raise InvalidText(f"{name!a} means the user of the space, and is no name.", way_out=_NAMED)
     if of_mine(name) is not None:
-        raise InvalidText(f"{name[:80]!a} says whose it is, and is no name.", way_out=_NAMED)
+        raise InvalidText(f"{beginning(name, 80)!a} says whose it is, and is no name.", way_out=_NAMED)
     return require_no_pronoun(name)
 
 
@@ -133,7 +134,7 @@ def check_alias(name: str, of: str, *, secrets: bool = False) -> str:
     what = of_mine(alias)
     if what is not None:
         raise InvalidText(
-            f"{alias[:80]!a} says whose it is, and is no name.",
+            f"{beginning(alias, 80)!a} says whose it is, and is no name.",
             way_out=f"Note the relation instead: the user has {what[:40]}.",
         )
     return alias
@@ -157,7 +158,7 @@ def check_type(given: str) -> str:
     plain = "organisation" if plain == "organization" else plain
     require_harmless(given[: 10 * _LONGEST_TYPE], "type", secrets=False, way_out="Give a word such as person.")
     if len(plain) > _LONGEST_TYPE or not _TYPE.fullmatch(plain):
-        raise InvalidText(f"{given[:40]!a} is no type of entity.", way_out="Give a word such as person.")
+        raise InvalidText(f"{beginning(given, 40)!a} is no type of entity.", way_out="Give a word such as person.")
     return plain
 
 

@@ -26,6 +26,7 @@ from langmem_tiers.language.periods import When
 from langmem_tiers.records import Entity, EntityType, Relation
 from langmem_tiers.storage import entities as entity_rows
 from langmem_tiers.storage import merges, relations
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -83,7 +84,7 @@ class GraphQueries:
         with reading(self._context) as graph:
             row = relations.of_id(*graph.at, named)
             if row is None:
-                raise UnknownRelation(f"There is no relation {named[:40]!a}.")
+                raise UnknownRelation(f"There is no relation {beginning(named, 40)!a}.")
             return tuple(relations.beliefs(*graph.at, row))
 
     def resolve(self, mention: str, *, type: EntityType | None = None) -> Resolution:

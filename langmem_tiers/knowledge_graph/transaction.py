@@ -19,6 +19,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.change_log import Kind, ranges
 from langmem_tiers.storage.relations import RelationRow
+from langmem_tiers.wording import beginning
 
 
 class GraphTransaction:
@@ -101,7 +102,7 @@ class GraphTransaction:
         else:
             found = next(iter(relations.of_numbers(*self.at, [which])), None)
         if found is None:
-            raise UnknownRelation(f"There is no relation {str(which)[:40]!a}.")
+            raise UnknownRelation(f"There is no relation {beginning(str(which), 40)!a}.")
         return found
 
     def relations(

@@ -10,6 +10,7 @@ from langmem_tiers import arguments
 from langmem_tiers.clock import require_aware
 from langmem_tiers.errors import InvalidInput, InvalidPeriod, NaiveDatetime
 from langmem_tiers.language.dates import times
+from langmem_tiers.wording import beginning
 
 Exactness = Literal["year", "month", "day", "moment"]
 When = datetime | date | str
@@ -49,7 +50,7 @@ def parse(when: When, *, now: datetime) -> tuple[datetime, Exactness]:
         return require_aware(now), "moment"
     if word in _DAY_WORDS:
         return _midnight(require_aware(now).date() + timedelta(days=_DAY_WORDS[word])), "day"
-    return _dated(text, f"{text[:40]!a}", _WAY_OUT)
+    return _dated(text, f"{beginning(text, 40)!a}", _WAY_OUT)
 
 
 def written(text: object) -> tuple[datetime, Exactness]:

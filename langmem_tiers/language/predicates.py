@@ -21,7 +21,7 @@ from langmem_tiers.language.word_lists import listed, named_pattern, table, word
 from langmem_tiers.language.word_lists import phrases as listed_phrases
 from langmem_tiers.language.words import STOPWORDS, folded, is_part_of_word
 from langmem_tiers.settings import GraphSettings
-from langmem_tiers.wording import type_of
+from langmem_tiers.wording import beginning, type_of
 
 _LONGEST_SAID = 200
 _LONGEST = 64
@@ -218,8 +218,8 @@ def require_so(said: str) -> None:
     if found is None:
         return
     if found.how == "not_so":
-        raise InvalidRelation(f"{said[:60]!a} says what is not so, and a relation what is.", way_out=NOT_SO)
-    raise InvalidRelation(f"{said[:60]!a} says that something is over.", way_out=OVER)
+        raise InvalidRelation(f"{beginning(said, 60)!a} says what is not so, and a relation what is.", way_out=NOT_SO)
+    raise InvalidRelation(f"{beginning(said, 60)!a} says that something is over.", way_out=OVER)
 
 
 def asked(said: Iterable[str]) -> dict[str, frozenset[str]]:
@@ -258,7 +258,7 @@ def of_kin(word: str) -> frozenset[str]:
 def _reading(text: str) -> PredicateForm:
     plain = _plain(text)
     if not plain:
-        raise InvalidRelation(f"{text[:40]!a} is no predicate: it holds no letter or digit.")
+        raise InvalidRelation(f"{beginning(text, 40)!a} is no predicate: it holds no letter or digit.")
     found = next((each for form in _forms(plain) if (each := phrases().get(form))), None)
     if found is not None:
         return found

@@ -28,7 +28,7 @@ from langmem_tiers.records import Document, Entity, Entry, Episode, Relation
 from langmem_tiers.storage import receipts
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.types import Candidate, Drawer, Explanation, KnownCandidate, Receipt, WhyStage
-from langmem_tiers.wording import counted
+from langmem_tiers.wording import beginning, counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -93,7 +93,9 @@ def _named(context: SpaceContext, receipt: Receipt, of: int | str) -> tuple[Name
     text = str(of).strip()
     by_words = _in_receipt_by_words(context, receipt, text) or references.find_by_words(context, text)
     if by_words is None or isinstance(of, int) or text.isdecimal():
-        raise UnknownMemory(f"{text[:80]!r} is nothing that {context.name} holds or that recall {receipt.number} saw.")
+        raise UnknownMemory(
+            f"{beginning(text, 80)!r} is nothing that {context.name} holds or that recall {receipt.number} saw."
+        )
     return by_words, True
 
 

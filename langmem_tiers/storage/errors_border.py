@@ -20,6 +20,7 @@ from langmem_tiers.errors import (
     MemoryTiersError,
     StorageError,
 )
+from langmem_tiers.wording import beginning
 
 # Primary result codes of SQLite (https://www.sqlite.org/rescode.html) and what they mean to a user.
 _BY_CODE: dict[int, tuple[type[StorageError], str]] = {
@@ -72,7 +73,7 @@ def translated(path: Path) -> Iterator[None]:
         raise
     except UnicodeEncodeError as error:
         # The driver rejects it before SQLite sees it: a session, a message id or a name.
-        raise InvalidText(f"{error.object[:80]!a} holds a lone surrogate.") from error
+        raise InvalidText(f"{beginning(error.object, 80)!a} holds a lone surrogate.") from error
     except UnicodeDecodeError as error:
         # The driver cannot even read SQLite's message about a damaged schema.
         raise _named((DatabaseDamaged, "The database is damaged"), path, error) from error

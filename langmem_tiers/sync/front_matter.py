@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from langmem_tiers.errors import UnreadableFile
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from langmem_tiers.records import Entry
@@ -76,7 +77,7 @@ def parse(text: str) -> EntryFile:
     head, body = _split(text)
     fields = _mapping(head)
     if strange := sorted(fields.keys() - _KNOWN):
-        raise _unreadable(f"{strange[0][:40]!a} is no field of an entry")
+        raise _unreadable(f"{beginning(strange[0], 40)!a} is no field of an entry")
     if not body and not fields:
         raise _unreadable("it is empty")
     return EntryFile(

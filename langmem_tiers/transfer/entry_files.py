@@ -12,6 +12,7 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.records import Entry
 from langmem_tiers.storage import entries, private_files
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -45,9 +46,11 @@ def file_of(entry_id: str, category: str) -> str:
         InvalidInput: it could lead out of the folder: the id or the category is none that the memory gives.
     """
     if not _ID.fullmatch(entry_id):
-        raise InvalidInput(f"{entry_id[:40]!a} is no id of an entry.", way_out="Delete that entry.")
+        raise InvalidInput(f"{beginning(entry_id, 40)!a} is no id of an entry.", way_out="Delete that entry.")
     if validation.category(category) != category:
-        raise InvalidInput(f"{category[:80]!a} is not written as a category.", way_out="Give the entry another one.")
+        raise InvalidInput(
+            f"{beginning(category, 80)!a} is not written as a category.", way_out="Give the entry another one."
+        )
     return f"{category}/{entry_id}.json"
 
 

@@ -20,6 +20,7 @@ from typing import IO, NoReturn, TextIO, cast
 from langmem_tiers.errors import UnreadableFile
 from langmem_tiers.settings import ImportSettings
 from langmem_tiers.transfer.records import LineProblem
+from langmem_tiers.wording import beginning
 
 _CHUNK = 1 << 20
 
@@ -113,7 +114,7 @@ def _lists(window: _Window) -> Iterator[tuple[str, object]]:
     while True:
         name = window.name()
         if name in seen:
-            raise Malformed(f"{name[:40]!r} stands in it twice")
+            raise Malformed(f"{beginning(name, 40)!r} stands in it twice")
         seen.add(name)
         window.take("[")
         if window.peek() == "]":

@@ -37,6 +37,7 @@ from langmem_tiers.transfer.records import (
     pieces,
 )
 from langmem_tiers.types import ConversationFormat, Format
+from langmem_tiers.wording import beginning
 
 JSONL_LINES = "JSONL of {session, role or speaker, content, at}"
 # Room for a message of a million characters in the longest way to write them, twelve bytes each (\ud83d\ude00).
@@ -176,7 +177,7 @@ def _session(
 
 def _one_of_both(conversation: Mapping[str, object], speaker: str) -> str:
     if speaker not in (conversation.get("speaker_a"), conversation.get("speaker_b")):
-        raise Malformed(f"'speaker' is {speaker[:40]!r}, who is neither speaker_a nor speaker_b")
+        raise Malformed(f"'speaker' is {beginning(speaker, 40)!r}, who is neither speaker_a nor speaker_b")
     return speaker
 
 
@@ -197,7 +198,7 @@ def locomo_time(told: str) -> datetime:
     """
     found = _LOCOMO_DATE.fullmatch(told.strip())
     if found is None or found[5].lower() not in MONTHS:
-        raise Malformed(f"the date {told[:40]!r} is not like '4:07 pm on 8 May, 2023'")
+        raise Malformed(f"the date {beginning(told, 40)!r} is not like '4:07 pm on 8 May, 2023'")
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "pm" else 0)
     return _utc(told, int(found[6]), MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))
 
@@ -206,7 +207,7 @@ def _utc(told: str, year: int, month: int, day: int, hour: int, minute: int) -> 
     try:
         return datetime(year, month, day, hour, minute, tzinfo=UTC)
     except ValueError as error:
-        raise Malformed(f"the date {told[:40]!r} does not exist") from error
+        raise Malformed(f"the date {beginning(told, 40)!r} does not exist") from error
 
 
 LONGMEMEVAL_LINES = "LongMemEval JSON or JSONL"
@@ -264,7 +265,7 @@ def longmemeval_time(told: str) -> datetime:
     """
     found = _DATE.fullmatch(told.strip())
     if found is None:
-        raise Malformed(f"the date {told[:40]!r} is not like '2023/05/20 (Sat) 04:48'")
+        raise Malformed(f"the date {beginning(told, 40)!r} is not like '2023/05/20 (Sat) 04:48'")
     return _utc(told, *(int(part or 0) for part in found.groups()))
 
 

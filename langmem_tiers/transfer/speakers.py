@@ -13,6 +13,7 @@ from langmem_tiers.naming import user_of
 from langmem_tiers.storage.folder import has_space
 from langmem_tiers.transfer.records import ImportedMessage, ImportedSession, Record
 from langmem_tiers.types import Origin
+from langmem_tiers.wording import beginning
 
 _USER = "user"
 _NAMED = 10
@@ -93,7 +94,7 @@ def require_speaker(records: Iterable[Record], name: str) -> None:
     if name_key(name) not in map(name_key, said):
         most = ", ".join(speaker for speaker, _ in said.most_common(_NAMED))
         raise InvalidInput(
-            f"Nobody called {name[:40]!r} speaks in it.",
+            f"Nobody called {beginning(name, 40)!r} speaks in it.",
             way_out=f"Those who do are {most}." if said else "It names no speakers: leave --user-speaker out.",
         )
 

@@ -20,6 +20,7 @@ from langmem_tiers.storage import dump
 from langmem_tiers.storage.migrations import MIGRATIONS
 from langmem_tiers.transfer.files import LIMITS, Malformed, reading, table_rows, unreadable
 from langmem_tiers.version import __version__
+from langmem_tiers.wording import beginning
 
 FORMAT = "langmem-tiers"
 VERSION = 1
@@ -135,7 +136,7 @@ class Reader:
 
     def _note(self, name: str, value: object) -> None:
         if name in self.head or len(self.head) > _MOST_HEADER:
-            raise Malformed(f"{name[:40]!r} stands in it twice")
+            raise Malformed(f"{beginning(name, 40)!r} stands in it twice")
         self.head[name] = value
         if name == "format" and value != FORMAT:
             raise Malformed(f"it does not say that its format is {FORMAT}")

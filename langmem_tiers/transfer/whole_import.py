@@ -30,6 +30,7 @@ from langmem_tiers.transfer.files import Malformed, require_bounded, unreadable
 from langmem_tiers.transfer.whole_file import EXPECTED, VERSION, Reader, fingerprint
 from langmem_tiers.transfer.whole_merge import Merge
 from langmem_tiers.types import Origin, Role
+from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -126,7 +127,7 @@ def _require_known(head: Mapping[str, Any], table: str) -> None:
     """Check what an export says of itself before its records are read."""
     _require_head(head)
     if table not in dump.TABLES:
-        raise Malformed(f"it has records of an unknown kind, {table[:40]!r}")
+        raise Malformed(f"it has records of an unknown kind, {beginning(table, 40)!r}")
 
 
 def _require_head(head: Mapping[str, Any]) -> None:
@@ -153,7 +154,7 @@ def _checked(table: str, row: object) -> dump.Row:
         raise Malformed(f"one of its {table} is no object")
     columns = dump.columns_of(table)
     if odd := row.keys() - {column.name for column in columns}:
-        raise Malformed(f"{table} have no {min(odd)[:40]!r}")
+        raise Malformed(f"{table} have no {beginning(min(odd), 40)!r}")
     made = {column.name: _value(table, column, row.get(column.name)) for column in columns}
     if "content_hash" in made and "content" in made and made["content_hash"] != content_hash(made["content"]):
         raise Malformed(f"the hash of {table} {made.get('number')} is not that of its content")
@@ -216,7 +217,7 @@ def _text(table: str, name: str, told: object, where: str) -> str:
     except UnicodeEncodeError:
         raise Malformed(f"{where} holds a lone surrogate") from None
     if (allowed := _VALUES.get((table, name))) and told not in allowed:
-        raise Malformed(f"{where} is {told[:40]!r}")
+        raise Malformed(f"{where} is {beginning(told, 40)!r}")
     if kind := _JSON.get((table, name)):
         _require_json(told, kind, where)
     return told

@@ -15,7 +15,7 @@ from langmem_tiers.storage import change_log, purging, working_entries
 from langmem_tiers.storage.working_entries import WorkingHead, WorkingRow
 from langmem_tiers.trust import secrets
 from langmem_tiers.twins import twin
-from langmem_tiers.wording import type_of
+from langmem_tiers.wording import beginning, type_of
 from langmem_tiers.working import keys
 from langmem_tiers.working.inventory import inventory
 from langmem_tiers.working.outline import cuts, outline
@@ -273,10 +273,10 @@ class WorkingMemory:
         """The full key of what is to be written."""
         where = keys.full(key, self.namespace)
         if len(where) > keys.LONGEST:
-            raise InvalidKey(f"{where[:80]!a}… is longer than {keys.LONGEST} characters.")
+            raise InvalidKey(f"{beginning(where, 80)!a}… is longer than {keys.LONGEST} characters.")
         if self.namespace and keys.namespace_in(where) != self.namespace:
             raise InvalidKey(
-                f"{key[:80]!a} is in another namespace than {self.namespace}, and can only be read.",
+                f"{beginning(key, 80)!a} is in another namespace than {self.namespace}, and can only be read.",
                 way_out="Write to a key of your own, such as 'inbox'.",
             )
         return where

@@ -16,6 +16,7 @@ from langmem_tiers.knowledge_graph.naming import is_self
 from langmem_tiers.knowledge_graph.types import LikelyPair, Merge, Timeline
 from langmem_tiers.language.predicates import single_valued
 from langmem_tiers.records import BUILT_IN_TYPES, Entity, Relation
+from langmem_tiers.wording import beginning
 
 _PAGE = 50
 _TIMELINE = 200
@@ -52,7 +53,9 @@ def required(view: View, which: str) -> Entity:
     """
     found = view.space.graph.entity(which)
     if found is None:
-        raise UnknownEntity(f"There is no entity {which[:80]!a}.", way_out="Look for its name on the graph page.")
+        raise UnknownEntity(
+            f"There is no entity {beginning(which, 80)!a}.", way_out="Look for its name on the graph page."
+        )
     return found
 
 

@@ -14,6 +14,7 @@ from langmem_tiers.errors import InvalidInput, InvalidKey, MemoryTiersError, Tex
 from langmem_tiers.integrations.panel.page import Page, View, get, post
 from langmem_tiers.integrations.panel.rendering import address
 from langmem_tiers.records import WorkingEntry, WorkingSummary
+from langmem_tiers.wording import beginning
 from langmem_tiers.working import keys
 from langmem_tiers.working.inventory import time_left
 from langmem_tiers.working.working_memory import WorkingSaved
@@ -117,7 +118,9 @@ def _required(view: View, key: str) -> WorkingEntry:
     """
     found = view.space.working.get(key)
     if found is None:
-        raise InvalidKey(f"There is nothing under {key[:80]!a}, or no longer.", way_out="The list has what there is.")
+        raise InvalidKey(
+            f"There is nothing under {beginning(key, 80)!a}, or no longer.", way_out="The list has what there is."
+        )
     return found
 
 
@@ -169,11 +172,13 @@ def _require_unchanged(view: View, key: str) -> None:
     if known is None:
         if there is not None:
             raise TextChanged(
-                f"There is a value under {key[:80]!a} already.", way_out="Save yours over it, or take another key."
+                f"There is a value under {beginning(key, 80)!a} already.",
+                way_out="Save yours over it, or take another key.",
             )
     elif there is None or to_millis(there.stored_at) != known:
         raise TextChanged(
-            f"{key[:80]!a} has {'expired' if there is None else 'been saved by somebody else'} since you opened it.",
+            f"{beginning(key, 80)!a} has {'expired' if there is None else 'been saved by somebody else'} "
+            "since you opened it.",
             way_out="Your text is below; save it again if it is to count.",
         )
 
@@ -187,7 +192,9 @@ def _minutes(text: str) -> float | None:
     try:
         return float(text) if text else None
     except ValueError as error:
-        raise InvalidInput(f"{text[:40]!a} is no number of minutes.", way_out="Give a number, such as 30.") from error
+        raise InvalidInput(
+            f"{beginning(text, 40)!a} is no number of minutes.", way_out="Give a number, such as 30."
+        ) from error
 
 
 def delete(view: View) -> Response:

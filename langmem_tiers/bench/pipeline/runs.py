@@ -28,6 +28,7 @@ from langmem_tiers.errors import InvalidInput, UnreadableFile
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.version import __version__
+from langmem_tiers.wording import beginning
 
 _ID = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
 _FILE = "run.json"
@@ -153,7 +154,7 @@ def require_id(told: str) -> str:
     """
     if not _ID.fullmatch(told) or told == DATA_FOLDER:
         raise InvalidInput(
-            f"{told[:100]!r} cannot be a run's name.",
+            f"{beginning(told, 100)!r} cannot be a run's name.",
             way_out="Use up to 100 letters, digits, '-', '_' and '.', not beginning with a dot.",
         )
     return told

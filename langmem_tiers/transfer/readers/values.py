@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from langmem_tiers.transfer.files import Malformed
 from langmem_tiers.transfer.records import ImportedRole, LineProblem
+from langmem_tiers.wording import beginning
 
 Read = TypeVar("Read")
 
@@ -80,7 +81,7 @@ def role(entry: Mapping[str, object]) -> ImportedRole:
     """The role of a message: user or assistant, the two whose words are a conversation."""
     told = text(entry, "role")
     if told not in _ROLES:
-        raise Malformed(f"'role' is {told[:40]!r}, expected user or assistant")
+        raise Malformed(f"'role' is {beginning(told, 40)!r}, expected user or assistant")
     return _ROLES[told]
 
 
@@ -90,7 +91,7 @@ def iso_time(value: str, name: str) -> datetime:
         moment = datetime.fromisoformat(value)
         return moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise Malformed(f"'{name}' is no ISO 8601 time: {value[:40]!r}") from error
+        raise Malformed(f"'{name}' is no ISO 8601 time: {beginning(value, 40)!r}") from error
 
 
 def when(value: object, name: str) -> datetime | None:
@@ -109,7 +110,7 @@ def when(value: object, name: str) -> datetime | None:
         # Seconds until the year 5138, milliseconds until then, else microseconds.
         return datetime.fromtimestamp(next(number / unit for unit in _UNITS if abs(number / unit) < _LATEST), UTC)
     except (ValueError, OverflowError, OSError, StopIteration) as error:
-        raise Malformed(f"'{name}' is no time: {str(value)[:40]!r}") from error
+        raise Malformed(f"'{name}' is no time: {beginning(str(value), 40)!r}") from error
 
 
 def dates(**told: object) -> dict[str, Any]:
