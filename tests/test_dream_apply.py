@@ -170,7 +170,7 @@ def test_what_was_deleted_or_put_aside_does_not_come_back(alice, two, said):
 
 
 def test_a_secret_in_what_was_decided_is_refused_alone(alice, two):
-    secret = "The user's key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH."
+    secret = "The user's key is sk-proj-qwfpgjluyarstdhneiozxcvbkm0123456789QWFPEFGH."
     report = dreamt(alice, MergeEntries(sources=two, content=secret))
     assert report.status == "nothing"
     assert "secret" in reasons(report)[0]

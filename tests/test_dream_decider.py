@@ -460,7 +460,7 @@ def test_what_is_trusted_more_is_not_merged_away_and_what_it_adds_to_is_trusted_
 
 
 def test_a_report_keeps_no_secret_of_what_was_refused():
-    key = "AKIAIOSFODNN7EXAMPLE"
+    key = "AKIAQYLPMN5HIEXMPL2Z"
     decision = decide(material(LONG, SHORT), [merge("e01", "e02", content=f"The key is {key}.")], SETTINGS)
     assert "secret" in decision.rejected[0].reason
     assert key not in decision.model_dump_json()

@@ -122,7 +122,7 @@ def test_another_space_sees_none_of_it(memory, alice):
 
 
 def test_secrets_in_a_note_are_masked(alice):
-    signal = alice.signals.record("wrong", note="my key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD")
+    signal = alice.signals.record("wrong", note="my key is sk-proj-qwfpgjluyarstdhneiozxcvbkm0123456789QWFP")
     assert "abcdefghij" not in signal.note
 
 

@@ -525,7 +525,7 @@ def test_a_relation_to_itself_is_refused_and_makes_nobody(with_model):
 
 
 def test_no_secret_gets_into_the_graph(with_model):
-    secret = "AKIAIOSFODNN7EXAMPLE"
+    secret = "AKIAQYLPMN5HIEXMPL2Z"
     space = with_model(
         reply(relation("user", "uses key", secret, quote="my key is")),
         privacy=PrivacySettings(drawers="keep"),

@@ -364,7 +364,7 @@ def test_a_format_that_names_nobody_needs_a_user(sample, tmp_path, memory):
 
 
 def test_secrets_are_masked_in_all_that_is_stored(tmp_path, memory):
-    secret = "AKIAIOSFODNN7EXAMPLE"
+    secret = "AKIAQYLPMN5HIEXMPL2Z"
     told = f"The key is {secret}, keep it."
     items = [{"namespace": ["memories", "ann"], "key": "k", "value": {"content": told, "note": told}}]
     memory.import_file(samples.save(tmp_path / "store.json", items))

@@ -145,7 +145,7 @@ def test_a_file_that_is_broken_meanwhile_is_an_error_on_the_page(folder, browser
 
 
 def test_secrets_in_a_setting_are_not_shown(folder, browser):
-    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
+    secret = "sk-proj-qwfpgjluyarstdhneiozxcvbkm0123456789QWFPEFGH"
     (folder / FILE).write_text(f'[model]\nname = "openai:{secret}"\n')
     for path in ("/settings?find=model.name", "/settings/model.name"):
         assert secret not in browser.get(path).html

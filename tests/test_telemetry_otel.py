@@ -24,7 +24,7 @@ from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
 SAID = "My sister Lena moved to Porto."
 ASKED = "Where does my sister Lena live?"
-SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+SECRET = "sk-proj-qwfpgjluyarstdhneiozxcvbkm0123456789QWFP"
 FACTS = '{"facts": [{"content": "Lena lives in Porto.", "category": "family", "turns": [1], "quote": "Lena moved"}]}'
 
 

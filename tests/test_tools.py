@@ -424,7 +424,7 @@ def test_a_save_with_a_bad_category_says_what_one_looks_like(tell, alice):
 
 
 def test_a_secret_is_refused_with_what_to_do(tell, alice):
-    refused = tell("save_memory", content="The user's key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD.")
+    refused = tell("save_memory", content="The user's key is sk-proj-qwfpgjluyarstdhneiozxcvbkm0123456789QWFP.")
     assert "Leave the secret out" in refused.text
     assert alice.knowledge.search() == ()
 

@@ -12,6 +12,8 @@ from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, create_model
 from pydantic.json_schema import SkipJsonSchema
 
+from langmem_tiers.trust.secrets import mask
+
 _AROUND_ID = " \t\r\n[](){}<>\"'`.,;"
 _AROUND_NAME = " \t\r\n[]\"'`"
 _BETWEEN_TAGS = re.compile(r"[,;\n\[\]\"']")
