@@ -337,7 +337,7 @@ def test_recalled_blocks_and_instructions_are_not_summed_up(opened):
 
 
 def test_secrets_are_masked_in_summaries(opened):
-    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    key = "AKIA" + "QYLPMN5HIEXMPL2Z"
     alice, _ = opened(
         told(f"The nightly backup of the robot uses the key {key}."), privacy=PrivacySettings(drawers="keep")
     )
@@ -349,7 +349,7 @@ def test_secrets_are_masked_in_summaries(opened):
     assert key not in f"{episode.summary} {episode.abstract}"
 
 
-KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+KEY = "AKIA" + "QYLPMN5HIEXMPL2Z"
 
 
 @pytest.mark.parametrize("topic", [f"key {KEY}", KEY])

@@ -250,7 +250,7 @@ def test_a_note_that_is_no_text_keeps_its_bytes_and_the_facts_are_saved_all_the_
 
 
 def test_a_secret_does_not_reach_the_note(opened):
-    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    key = "AKIA" + "QYLPMN5HIEXMPL2Z"
     memory = opened(privacy=PrivacySettings(drawers="keep"))
     flushed(memory, talk(3, human(f"My access key is {key} and my sister Anna lives in Lisbon.")))
     assert key not in note(memory)

@@ -409,7 +409,7 @@ def test_an_instruction_is_not_kept_as_a_fact(with_model):
 
 
 def test_a_secret_is_neither_kept_nor_shown_in_the_activity(with_model):
-    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    key = "AKIA" + "QYLPMN5HIEXMPL2Z"
     said = f"The user's key is {key}."
     privacy = PrivacySettings(drawers="keep")
     alice, _ = with_model(reply(fact(said, f"My key is {key}"), fact("The user has a key.", key)), privacy=privacy)

@@ -23,7 +23,7 @@ from langmem_tiers.testing import FrozenClock, ScriptedChatModel
 from tests.graphing import ask, chat_graph, run
 from tests.test_tools import call, calling
 
-KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+KEY = "AKIA" + "QYLPMN5HIEXMPL2Z"
 WIKI = "Nightly backup of the wiki"
 DONE = "restic copies the wiki to the second disk at 2:00. Restoring was tested on the laptop."
 TURNS = (

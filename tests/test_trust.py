@@ -140,7 +140,7 @@ def test_those_who_want_secrets_kept_get_every_word(tmp_path, clock):
 
 # Secrets in names and values
 
-AWS = "AKIA" + "IOSFODNN7EXAMPLE"
+AWS = "AKIA" + "QYLPMN5HIEXMPL2Z"
 NAMED = {
     "a tag": (lambda alice: alice.knowledge.save("The key is in the vault.", tags=["work", AWS]), AWS),
     "a tag that tells": (lambda alice: alice.knowledge.save("It works.", tags=["password: swordfish"]), "swordfish"),

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from langmem_tiers.trust.key_formats import formats_in
+from langmem_tiers.trust.key_formats import KeyFormat, formats_in
 from langmem_tiers.trust.passwords import PASSWORDS
-from langmem_tiers.trust.secret_patterns import CARDS, CODES, TOKENS
+from langmem_tiers.trust.secret_patterns import CARDS, CODES, TOKENS, SecretRule
 
 # If two rules match the same secret, the first one names it: formats of issuers before these.
 _RULES = (*TOKENS, *PASSWORDS, *CODES, *CARDS)
@@ -50,12 +50,9 @@ def find(text: str) -> tuple[Secret, ...]:
     folded = text.replace("İ", "i").lower()
     hinted = [place for hint, places in _HINTS.items() if hint in text for place in places]
     hinted += [place for hint, places in _FOLDED_HINTS.items() if hint in folded for place in places]
-    rules = [(_FORMATS_FIRST + place, _RULES[place]) for place in set(hinted)]
-    found = [
-        (start, place, stop, rule.kind)
-        for place, rule in (*formats_in(text, folded), *rules)
-        for start, stop in rule.spans(text, folded)
-    ]
+    rules: list[tuple[int, SecretRule | KeyFormat]] = [(_FORMATS_FIRST + place, _RULES[place]) for place in set(hinted)]
+    rules += formats_in(text, folded)
+    found = [(start, place, stop, rule.kind) for place, rule in rules for start, stop in rule.spans(text, folded)]
     return _merged(sorted(found))
 
 
