@@ -301,7 +301,7 @@ def test_a_damaged_database_is_refused(tmp_path):
 
 def test_a_damaged_schema_that_is_no_utf8_is_refused(tmp_path):
     file = samples.mem0_history(tmp_path)
-    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE history", b"CREATE TABLE hi\xcatory"))
+    file.write_bytes(file.read_bytes().replace(b"CREATE TABLE", b"CREATE TA\xcaLE"))
     with pytest.raises(UnreadableFile):
         read(file, "mem0")
 
