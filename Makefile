@@ -79,6 +79,9 @@ test-browser: $(VENV)/.development
 screenshots: $(VENV)/.development
 	PICTURES=write $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
+test-flips: $(VENV)/.development
+	LANGMEM_TIERS_TEST_FLIPS=50 $(BIN)/python -m pytest -q -p no:cacheprovider tests/test_damage.py
+
 test-isolation: $(VENV)/.development
 	ISOLATION_OPERATIONS=50000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/test_isolation.py
 

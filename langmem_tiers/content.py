@@ -8,3 +8,7 @@ import hashlib
 def content_hash(text: str) -> bytes:
     """BLAKE2b-128 of a text in UTF-8."""
     return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+WITHHELD = "[withheld: these are not the words that were stored; `langmem-tiers doctor --deep` says what to do]"
+"""What is served in the place of a stored text that was altered outside this package, or damaged."""

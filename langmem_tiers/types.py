@@ -37,6 +37,7 @@ CandidateVerdict = Literal[
     "over_limit",
     "over_budget",
     "outside_dates",
+    "withheld",
 ]
 KnownKind = Literal["entry", "episode", "document", "relation", "item"]
 KnownVerdict = Literal[

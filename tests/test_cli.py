@@ -323,7 +323,7 @@ def test_one_damaged_space_does_not_hide_the_others(run, folder, command):
 def test_the_doctor_does_not_refer_to_itself(run, folder):
     (_space_folder(folder) / "memory.db").write_bytes(b"garbage" * 2000)
     _, out, _ = run("--user", "alice", "doctor")
-    assert "Put a backup in its place.\n" in out
+    assert "Put a backup in its place: `langmem-tiers restore`.\n" in out
     assert "langmem-tiers doctor" not in out
 
 

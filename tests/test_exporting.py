@@ -125,7 +125,7 @@ def test_an_export_is_the_same_bytes_each_time_but_for_its_moment(full, tmp_path
 def test_every_table_is_exported_or_named_as_belonging_to_a_folder():
     from langmem_tiers.storage import schema
 
-    assert {*schema.metadata.tables} - {*dump.TABLES} == {"leases", "migrations"}
+    assert {*schema.metadata.tables} - {*dump.TABLES} == {"leases", "migrations", "seals"}
 
 
 def test_every_table_has_rows_in_the_example(full, tmp_path):

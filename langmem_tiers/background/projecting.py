@@ -27,6 +27,8 @@ class ProjectJob:
         Raises:
             ProjectionDamaged: even a rebuilt projection could not be used.
         """
+        if self.chroma.lost():
+            self.chroma.distrust()
         if not (self.chroma.owned or self.chroma.wanted()):
             return False
         try:

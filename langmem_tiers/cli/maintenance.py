@@ -120,14 +120,19 @@ def _usage_table(what: str, lines: tuple[UsageLine, ...]) -> Table:
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 _OF_MACHINE = {"sqlite"}
+_BACKUP = "Put a backup in its place: `langmem-tiers restore`."
 
 
 @command_of_space
-def doctor(target: Target) -> Shown:
+def doctor(
+    target: Target,
+    *,
+    deep: Annotated[bool, typer.Option("--deep", help="Also read every text: is it as it was stored?")] = False,
+) -> Shown:
     """Check the text index and the vectors against the records, in one space or in all. Exit code 1: a problem."""
     with target.existing_memory() as memory:
         with working("Checking"):
-            found = {space.name: _examined(space) for space in target.spaces(memory)}
+            found = {space.name: _examined(space, deep=deep) for space in target.spaces(memory)}
         unreadable = target.unreadable(memory)
     bad = unreadable or any(finding.level == "problem" for findings in found.values() for finding in findings)
     return Shown(
@@ -154,16 +159,16 @@ def rebuild(target: Target) -> Shown:
     return Shown(done, (), failed=failed)
 
 
-def _examined(space: Space) -> tuple[Finding, ...]:
+def _examined(space: Space, *, deep: bool) -> tuple[Finding, ...]:
     """The findings on one space; a space that cannot even be opened must not hide the others."""
     from langmem_tiers.types import Finding
 
     try:
         with in_words_of_commands():
-            return space.doctor()
+            return space.doctor(deep=deep)
     except StorageError as error:
         # That the doctor says what else is off goes without saying here.
-        way_out = "Put a backup in its place." if error.way_out == DatabaseDamaged.way_out else error.way_out
+        way_out = _BACKUP if error.way_out == DatabaseDamaged.way_out else error.way_out
         return (Finding(check="records", level="problem", message=error.message, way_out=way_out),)
 
 

@@ -14,6 +14,7 @@ from langmem_tiers.forgetting import traces
 from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.knowledge_graph.view_updates import build_view
+from langmem_tiers.maintenance import altered
 from langmem_tiers.storage import (
     change_log,
     embedding_cache,
@@ -31,16 +32,27 @@ from langmem_tiers.types import Finding
 from langmem_tiers.wording import counted
 
 _REBUILD = "Run `langmem-tiers rebuild`: it loses nothing."
-_BACKUP = "Put a backup in its place."
+_BACKUP = "Put a backup in its place: `langmem-tiers restore`."
 _STRIDE = 1000
+_Check = Callable[[SpaceStore, str | None], Iterator[Finding]]
 # https://www.sqlite.org/wal.html#walresetbug
 _WAL_BUG_FIXED = (3, 51, 3)
 _WAL_BUG_BACKPORTED = ((3, 44, 6), (3, 50, 7))
 
 
-def examine(store: SpaceStore, model: str | None) -> tuple[Finding, ...]:
-    """All findings on a space, in the order of the checks."""
-    return tuple(finding for check in _CHECKS for finding in check(store, model))
+def examine(store: SpaceStore, model: str | None, *, deep: bool = False) -> tuple[Finding, ...]:
+    """All findings on a space, in the order of the checks; `deep` reads every text and every index as well."""
+    checks = (*_CHECKS, *_DEEP) if deep else _CHECKS
+    found = [finding for check in checks for finding in _carried_out(check, store, model)]
+    return tuple(dict.fromkeys(found))
+
+
+def _carried_out(check: _Check, store: SpaceStore, model: str | None) -> Iterator[Finding]:
+    """The findings of a check; records that it cannot read are a finding, and hide no other."""
+    try:
+        yield from check(store, model)
+    except DatabaseDamaged as error:
+        yield _problem("records", error.message, _BACKUP)
 
 
 def _sqlite_version(_store: SpaceStore, _model: str | None) -> Iterator[Finding]:
@@ -298,7 +310,15 @@ def _problem(check: str, message: str, way_out: str = _REBUILD) -> Finding:
     return Finding(check=check, level="problem", message=message, way_out=way_out)
 
 
-_CHECKS: tuple[Callable[[SpaceStore, str | None], Iterator[Finding]], ...] = (
+def _words(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    return altered.altered_words(store)
+
+
+def _indexes(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    return altered.indexes(store)
+
+
+_CHECKS: tuple[_Check, ...] = (
     _sqlite_version,
     _files,
     _records,
@@ -311,3 +331,4 @@ _CHECKS: tuple[Callable[[SpaceStore, str | None], Iterator[Finding]], ...] = (
     _note_vectors,
     _graph,
 )
+_DEEP: tuple[_Check, ...] = (_words, _indexes)

@@ -15,6 +15,7 @@ import numpy as np
 
 from langmem_tiers import block_lines
 from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.content import WITHHELD
 from langmem_tiers.knowledge import document_text, standing
 from langmem_tiers.knowledge.preferences import fading, is_constraint, needs_permission
 from langmem_tiers.language.needs import asks_for_all, is_list
@@ -126,6 +127,7 @@ def find(
         if not told:
             found += _relations(source, related.get(source.name, ()), request)
         found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
+    found = [known for known in found if WITHHELD not in known.line]
     if is_list(query.needs):
         # Plans and wishes are no part of what was done.
         found = [known for known in found if known.needed or not is_undone(known.text)]
@@ -152,7 +154,7 @@ def summaries(
         current = _episodes(source, [each.id for each in told], request)
         over = standing.in_episodes(source.store, source.moment, current.values(), request.as_of)
         found += (_summary(source, each, over[each.id], request) for each in current.values() if each.path != "rule")
-    return found
+    return [each for each in found if WITHHELD not in each.line]
 
 
 def choose(

@@ -403,7 +403,15 @@ class Recall:
             best_first=best_first,
         )
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))
+        self._name_withheld(sources, chosen)
         return packed.items, packed.lines
+
+    def _name_withheld(self, sources: Sequence[SpaceSnapshot], chosen: Chosen) -> None:
+        """Say in the receipt which messages were left out because their words are not those that were stored."""
+        for source in sources:
+            altered = sorted(source.withheld)
+            chosen.verdicts.update(dict.fromkeys(((source.name, number) for number in altered), "withheld"))
+            self._note(f"withheld: altered words in {source.name}: {altered}" if altered else None)
 
     def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Collection[Key]) -> dict[Key, tuple[str, ...]]:
         """What says that the chosen drawers no longer hold."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.content import WITHHELD
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
 from langmem_tiers.pointers import beside
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.store import SpaceStore
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer
+
+log = logging.getLogger(__name__)
 
 Key = tuple[str, int]
 """A drawer of some space: the name of the space, and its number there."""
@@ -49,6 +54,8 @@ class SpaceSnapshot:
     connection: Connection
     moment: Moment
     drawers_at: Moment
+    withheld: set[int] = field(default_factory=set)
+    """The drawers found to be altered outside this package, which are left out."""
 
     def reference(self, name: str) -> str:
         """A pointer, an id or a path in this space, as the own space is to write it."""
@@ -89,6 +96,7 @@ def read_drawers(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dic
         (source.name, number): replace(drawer, pointer=source.reference(drawer.pointer))
         for source, numbers in _by_source(sources, wanted)
         for number, drawer in drawers.read(source.connection, source.key, numbers).items()
+        if _is_intact(source, number, drawer.content)
     }
 
 
@@ -98,7 +106,17 @@ def read_texts(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[
         (source.name, number): text
         for source, numbers in _by_source(sources, wanted)
         for number, (_, text) in drawers.texts(source.connection, source.key, numbers).items()
+        if _is_intact(source, number, text)
     }
+
+
+def _is_intact(source: SpaceSnapshot, number: int, text: str) -> bool:
+    if text != WITHHELD:
+        return True
+    if number not in source.withheld:
+        say(log, logging.WARNING, "altered_words_withheld", space=source.name, drawer=number)
+    source.withheld.add(number)
+    return False
 
 
 def _by_source(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> Iterator[tuple[SpaceSnapshot, list[int]]]:

@@ -32,6 +32,7 @@ VERDICTS: dict[WhyStage, str] = {
     "outside_dates": "outside dates: not of the time asked about",
     "over_limit": "over limit: there were enough better ones",
     "over_budget": "over budget: no tokens were left for it",
+    "withheld": "withheld: its words are not those that were stored",
 }
 """Why something stands in a block or does not, by its verdict."""
 STAGES: dict[WhyStage, str] = {

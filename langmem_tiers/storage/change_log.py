@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, select, update
 
+from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import changes, cursors
-from langmem_tiers.storage.statements import here, insert_new, put_row
+from langmem_tiers.storage.statements import here, insert_new, plausible, put_row
 
 Kind = Literal[
     "drawers.added",  # subject..until are the numbers of new drawers
@@ -144,13 +145,19 @@ def read(
 ) -> list[Change]:
     """Changes of these kinds after a position, oldest first."""
     rows = connection.execute(_BEHIND, {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
-    return [Change(**row._mapping) for row in rows]
+    news = [Change(**row._mapping) for row in rows]
+    for change in news:
+        plausible(change.subject or 0)
+        plausible(change.until or 0)
+    return news
 
 
 def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -> Iterator[Change]:
     """All changes of these kinds after a position and up to a moment, oldest first."""
     while after < moment.head and (news := read(moment.connection, space, after=after, kinds=kinds)):
         yield from news
+        if news[-1].position <= after:
+            raise DatabaseDamaged(f"The log of changes goes back from {after} to {news[-1].position}.")
         after = news[-1].position
 
 

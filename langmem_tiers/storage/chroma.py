@@ -77,6 +77,11 @@ class ChromaIndex:
             built = int(self._fact(connection, _BUILT) or 0)
             return purging.last_forgotten(connection, self._space) > built
 
+    def lost(self) -> bool:
+        """Whether its files were removed or replaced while this process has them open: it would write into nothing."""
+        opened = self._open
+        return opened is not None and not opened.is_there()
+
     def wanted(self) -> bool:
         """Whether the log has anything the projection lacks, or the projection cannot be trusted."""
         with self._database.reading() as connection:
@@ -383,7 +388,19 @@ class ChromaFolder:
             )
         self._closed = False
         self._sizes: tuple[int, ...] = ()
+        self._file = self._identity()
         self._blank_if_grown()
+
+    def is_there(self) -> bool:
+        """Whether its database is still the file that was opened."""
+        return self._file is not None and self._identity() == self._file
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = (self.path / DATABASE).stat()
+        except OSError:  # removed, or something else stands in the place of a folder
+            return None
+        return found.st_dev, found.st_ino
 
     def upsert(self, vectors: ChunkVectors | None) -> None:
         """Add vectors, replacing those of the same name."""

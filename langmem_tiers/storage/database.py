@@ -17,7 +17,7 @@ from sqlalchemy.util import LRUCache
 
 from langmem_tiers.errors import READ_ONLY, ReadOnlyForMembers
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import private_files
+from langmem_tiers.storage import private_files, seals
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.schema import HERE
@@ -78,6 +78,7 @@ class Database:
             raise ReadOnlyForMembers(READ_ONLY)
         with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(immediate=True)
+            _seal_what_is_written(connection)
             relaxed = not durable and self._settings.synchronous != "NORMAL"
             set_flag = connection.connection.cursor().execute
             if relaxed:
@@ -166,6 +167,14 @@ class Database:
         self._engine.dispose()
 
 
+def _seal_what_is_written(connection: Connection) -> None:
+    """Once for each connection, as soon as the file has seals."""
+    pooled = connection.connection
+    if not pooled.info.get("seals"):
+        raw: Any = pooled.driver_connection
+        pooled.info["seals"] = seals.keep(raw)
+
+
 def _steps(advance: Callable[[int, int], None], page: int) -> Callable[[int, int, int], None]:
     """What sqlite3 is to call after each step of a backup."""
 
@@ -206,6 +215,7 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
     def prepare(connection: Any, _record: Any) -> None:
         # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
         connection.isolation_level = None
+        seals.register(connection)
         cursor = connection.cursor()
         # The journal mode is written into the file, so leave someone else's file alone.
         is_ours = cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
@@ -213,6 +223,7 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
             _use_wal(cursor, settings.busy_timeout)
         cursor.execute(f"PRAGMA synchronous={settings.synchronous}")
         cursor.execute("PRAGMA secure_delete=ON")
+        cursor.execute("PRAGMA cell_size_check=ON")
         cursor.execute("PRAGMA cache_size=-16000")
         cursor.execute("PRAGMA mmap_size=268435456")
         cursor.close()

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, in
 from langmem_tiers.clock import from_millis
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage.schema import changes, chunks, closets, drawers, rooms, turns, wings
-from langmem_tiers.storage.statements import among, batches, here, listed, numbered
+from langmem_tiers.storage.statements import among, batches, here, listed, numbered, plausible
 from langmem_tiers.types import Drawer
 
 
@@ -154,7 +154,7 @@ def tracked(connection: Connection, space: str) -> list[tuple[int, str, str]]:
 
 def newest(connection: Connection, space: str) -> int:
     """The number of the last drawer, 0 if there is none."""
-    return connection.execute(select(func.max(drawers.c.number)).where(*here(drawers, space))).scalar() or 0
+    return plausible(connection.execute(select(func.max(drawers.c.number)).where(*here(drawers, space))).scalar() or 0)
 
 
 _KEPT = ("role", "origin", "speaker", "content", "content_hash", "states", "said_at")

@@ -25,11 +25,14 @@ from sqlalchemy import (
     update,
 )
 
+from langmem_tiers.content import WITHHELD
+from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import facts as fact_rows
 from langmem_tiers.storage import keyword, schema
 from langmem_tiers.storage.statements import here, insert_new
 
 _AT_ONCE = 500
+_ALTERED = "`langmem-tiers doctor --deep` lists all of them: restore a backup, or delete them."
 Row = dict[str, Any]
 
 # Parents before children.
@@ -132,7 +135,10 @@ def rows(connection: Connection, space: str, name: str, *, vectors: bool = True)
     key = [column for column in table.primary_key.columns if column.name != "space"]
     found = connection.execution_options(yield_per=_AT_ONCE).execute(wanted.order_by(*key))
     names = [str(column.name) for column in _columns(table)]  # the driver's own names are no plain texts
-    yield from (dict(zip(names, row, strict=True)) for row in found)
+    for row in found:
+        if WITHHELD in row:
+            raise DatabaseDamaged(f"{name} {row[0]} was altered, and would be lost in a copy.", way_out=_ALTERED)
+        yield dict(zip(names, row, strict=True))
 
 
 def _kept(table: Table, vectors: bool) -> list[Any]:

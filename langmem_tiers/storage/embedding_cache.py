@@ -20,7 +20,7 @@ from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
 from langmem_tiers.storage.change_log import ranges
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
-from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered
+from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered, plausible
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -206,7 +206,7 @@ def chunks_of(connection: Connection, space: str, numbers: Collection[int]) -> i
 
 def last_drawer(connection: Connection, space: str) -> int:
     """The highest number of a drawer with chunks, 0 if there is none."""
-    return connection.execute(select(func.max(chunks.c.drawer)).where(*here(chunks, space))).scalar() or 0
+    return plausible(connection.execute(select(func.max(chunks.c.drawer)).where(*here(chunks, space))).scalar() or 0)
 
 
 def known_dimension(connection: Connection, space: str, model: str) -> int | None:

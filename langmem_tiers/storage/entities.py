@@ -129,7 +129,7 @@ def remove(connection: Connection, space: str, numbers: Collection[int]) -> None
 
 def newest(connection: Connection, space: str) -> int:
     """The last number assigned, 0 before the first."""
-    return facts.number(connection, space, _NEWEST)
+    return facts.newest(connection, space, _NEWEST)
 
 
 def by_numbers(

@@ -17,6 +17,7 @@ from langmem_tiers.records import Authority, Entry, EntryEvidence, Evidence, New
 from langmem_tiers.storage import change_log, facts, notes
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import changes, drawers, entries, entry_evidence, rooms
+from langmem_tiers.storage.sealed_text import intact
 from langmem_tiers.storage.statements import among, delete_among, here, insert_new, listed, numbered
 
 # The last number assigned: numbers are never reused, even if the newest entry was deleted.
@@ -55,7 +56,7 @@ _TABLES = entry_evidence.join(drawers, numbered(drawers, entry_evidence.c.drawer
 _RESTS = (
     select(
         entry_evidence.c.drawer,
-        entry_evidence.c.quote,
+        intact(entry_evidence, "quote").label("quote"),
         rooms.c.address_wing,
         rooms.c.address_room,
         drawers.c.place,
@@ -138,6 +139,12 @@ def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
     return {row.number: _entry(row) for row in found}
 
 
+def ids_of(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, str]:
+    """The ids of entries by number."""
+    wanted = select(entries.c.number, entries.c.id).where(*here(entries), listed(entries.c.number))
+    return {row.number: row.id for row in among(connection, wanted, numbers, space=space)}
+
+
 def one(connection: Connection, space: str, entry_id: str) -> Entry | None:
     """The entry with an id."""
     return by_ids(connection, space, [entry_id]).get(entry_id)
@@ -173,7 +180,7 @@ def near(connection: Connection, space: str, content: str, ids: Collection[str],
 
 def newest(connection: Connection, space: str) -> int:
     """The last number assigned, 0 before the first."""
-    return facts.number(connection, space, _NEWEST)
+    return facts.newest(connection, space, _NEWEST)
 
 
 def succeeded_by(connection: Connection, space: str, entry_id: str, reason: str | None = None) -> list[Entry]:

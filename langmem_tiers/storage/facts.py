@@ -8,8 +8,9 @@ from sqlalchemy import Connection, Integer, ScalarSelect, Text, cast, delete, fu
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.elements import ColumnElement
 
+from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import facts
-from langmem_tiers.storage.statements import here, put_row
+from langmem_tiers.storage.statements import here, plausible, put_row
 
 _ROW = insert(facts)
 _COUNT_UP = _ROW.on_conflict_do_update(
@@ -25,7 +26,16 @@ def get(connection: Connection, space: str, name: str) -> str | None:
 
 def number(connection: Connection, space: str, name: str) -> int:
     """The number under a name, 0 if there is none."""
-    return int(get(connection, space, name) or 0)
+    held = get(connection, space, name) or "0"
+    try:
+        return int(held)
+    except ValueError as error:
+        raise DatabaseDamaged(f"The database is damaged: {name} is {held[:40]!a}.") from error
+
+
+def newest(connection: Connection, space: str, name: str) -> int:
+    """The number of the record that was stored last, under a name; 0 before the first."""
+    return plausible(number(connection, space, name))
 
 
 def numbers(connection: Connection, space: str, name: str) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
-from langmem_tiers.storage import changesets, keyword, schema, tombstones
+from langmem_tiers.storage import changesets, keyword, schema, seals, tombstones
 from langmem_tiers.storage.database import APPLICATION_ID, Database
 from langmem_tiers.version import __version__
 
@@ -119,6 +119,12 @@ def _keep_previews(connection: Connection) -> None:
         _adding(column)(connection)
 
 
+def _seal(connection: Connection) -> None:
+    """Hash the words that have no hash in their own row."""
+    _create(connection)
+    seals.seal_all(connection)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _adding(schema.drawers.c.states)),
@@ -135,6 +141,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("recorded feedback", _create),
     Migration("keyed tombstones", _key_tombstones),
     Migration("previews of dreams", _keep_previews),
+    Migration("seals of words", _seal),
 )
 
 

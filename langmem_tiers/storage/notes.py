@@ -125,7 +125,7 @@ def held(connection: Connection, space: str, hashes: Collection[bytes]) -> set[b
 
 def newest(connection: Connection, space: str) -> int:
     """The highest note number ever used, 0 if there never was one."""
-    return facts.number(connection, space, NEWEST)
+    return facts.newest(connection, space, NEWEST)
 
 
 def between(connection: Connection, space: str, first: int, last: int) -> list[Note]:

@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
 
 from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.content import WITHHELD
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.storage.statements import among, here, listed
@@ -173,7 +174,7 @@ def count(connection: Connection, space: str) -> int:
 
 def _kept(row: Any) -> KeptRecall | None:
     """The recall in a row; None, with a warning, if it cannot be read: it is a log of a recall, not a memory."""
-    shown = _shown(row.shown)
+    shown = None if row.block == WITHHELD else _shown(row.shown)
     try:
         body = {**orjson.loads(row.body), "number": row.number}
         body["at"] = from_millis(body["at"])

@@ -191,7 +191,7 @@ def rows(connection: Connection, space: str, first: int, until: int) -> list[Rel
 
 def every(connection: Connection, space: str) -> Iterator[RelationRow]:
     """All relations by number, in batches of some thousands."""
-    last = facts.number(connection, space, _NEWEST)
+    last = facts.newest(connection, space, _NEWEST)
     for first in range(1, last + 1, AT_ONCE):
         yield from rows(connection, space, first, min(last, first + AT_ONCE - 1))
 

@@ -25,6 +25,8 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
+from langmem_tiers.storage.sealed_text import HashedText, SealedText
+
 HERE = "."
 
 metadata = MetaData()
@@ -42,12 +44,14 @@ def _key(name: str, kind: type[TypeEngine[Any]], comment: str | None = None) -> 
     return _column(name, kind, comment, info={"key": True})
 
 
-def _column(name: str, kind: type[TypeEngine[Any]], comment: str | None = None, **more: Any) -> Column[Any]:
+def _column(
+    name: str, kind: type[TypeEngine[Any]] | TypeEngine[Any], comment: str | None = None, **more: Any
+) -> Column[Any]:
     """A NOT NULL column."""
     return Column(name, kind, nullable=False, comment=comment, **more)
 
 
-def _optional(name: str, kind: type[TypeEngine[Any]], comment: str | None = None) -> Column[Any]:
+def _optional(name: str, kind: type[TypeEngine[Any]] | TypeEngine[Any], comment: str | None = None) -> Column[Any]:
     """A column that may be NULL."""
     return Column(name, kind, comment=comment)
 
@@ -63,7 +67,8 @@ def _authorship() -> tuple[Column[Any], ...]:
 
 def _evidence(of: str, quote: str, *more: Column[Any], comment: str) -> Table:
     """A table of the drawers that something rests on."""
-    drawer, words = _key("drawer", Integer), _column("quote", Text, quote)
+    keys = (of, "drawer", *(column.name for column in more if column.info.get("key")))
+    drawer, words = _key("drawer", Integer), _column("quote", SealedText(f"{of}_evidence.quote", keys), quote)
     by_drawer = Index(f"{of}_evidence_by_drawer", "space", "drawer")
     return _table(f"{of}_evidence", _key(of, Integer), drawer, words, *more, by_drawer, comment=comment)
 
@@ -173,7 +178,7 @@ drawers = _table(
     _column("role", Text),
     _column("origin", Text, "user, assistant, tool, system, import or dream; set by code only."),
     _optional("speaker", Text),
-    _column("content", Text, "Verbatim, never paraphrased."),
+    _column("content", HashedText(), "Verbatim, never paraphrased."),
     _column("content_hash", LargeBinary, "BLAKE2b-128 of the content in UTF-8."),
     _column("tags", Text, "One a line: @p people, @l places, @e events, @i items, @t times."),
     _column(
@@ -231,7 +236,7 @@ receipts = _table(
     _column("query_hash", LargeBinary),
     _column("at", BigInteger),
     _column("shown", Text, "JSON list of [space, drawer, score, tokens] in the block."),
-    _column("block", Text, "The bytes that were rendered, for repeated calls."),
+    _column("block", SealedText("receipts.block", ("number",)), "The bytes that were rendered, for repeated calls."),
     _column("body", Text, "The receipt as JSON."),
     Index("receipts_by_message", "space", "session", "message_id", "number"),
     comment="What each recall saw, chose and why.",
@@ -243,7 +248,7 @@ entries = _table(
     "entries",
     _key("number", Integer),
     _column("id", Text, "12 characters, the name it has for agents and users."),
-    _column("content", Text, "A declarative sentence."),
+    _column("content", HashedText(), "A declarative sentence."),
     _column("content_hash", LargeBinary, "BLAKE2b-128 of the content in UTF-8."),
     _column("category", Text, "Parts joined by '/', such as user-preferences/timezone."),
     _column("tags", Text, "One a line."),
@@ -286,7 +291,11 @@ tombstones = _table(
 identities = _table(
     "identities",
     _key("version", Integer),
-    _column("text", Text, "Markdown in sections, at most 1,000 characters as users see them."),
+    _column(
+        "text",
+        SealedText("identities.text", ("version",)),
+        "Markdown in sections, at most 1,000 characters as users see them.",
+    ),
     _column("origin", Text),
     _column("at", BigInteger),
     comment="The user's core profile; the highest version stands.",
@@ -299,9 +308,9 @@ episodes = _table(
     _column("session", Text),
     _column("compaction", Integer, "How many summaries the session had before."),
     _optional("task", Text, "Id of the task that it archives, or that all of it was said in."),
-    _column("summary", Text),
-    _column("abstract", Text, "One sentence of about 200 characters."),
-    _column("topics", Text, "One a line."),
+    _column("summary", SealedText("episodes.summary", ("number",))),
+    _column("abstract", SealedText("episodes.abstract", ("number",)), "One sentence of about 200 characters."),
+    _column("topics", SealedText("episodes.topics", ("number",)), "One a line."),
     _column("path", Text, "Which path made it: compaction, model or rule."),
     _optional("first_drawer", Integer),
     _optional("last_drawer", Integer),
@@ -319,10 +328,10 @@ episodes = _table(
 tasks = _table(
     "tasks",
     _key("id", Text, "Given by the caller, or 12 characters."),
-    _column("title", Text),
+    _column("title", SealedText("tasks.title", ("id",))),
     _column("status", Text, "open, completed or abandoned."),
     _optional("project", Text),
-    _column("state", Text, "How far it has come; empty once it is archived."),
+    _column("state", SealedText("tasks.state", ("id",)), "How far it has come; empty once it is archived."),
     _column("version", Integer, "Counts changes.", server_default="1"),
     _optional("episode", Text, "Id of the episode that archives it."),
     _column("created_at", BigInteger),
@@ -334,7 +343,7 @@ tasks = _table(
 documents = _table(
     "documents",
     _key("path", Text, "Such as MEMORY.md or memory/2026-03-02.md."),
-    _column("content", Text),
+    _column("content", SealedText("documents.content", ("path",))),
     _column("origin", Text),
     _column("version", Integer),
     _column("updated_at", BigInteger),
@@ -347,7 +356,7 @@ notes = _table(
     _column("kind", Text, "entry, episode, document, item, value or working."),
     _column("ref", Text, "Id of an entry or episode, path of a document, place of an item, key in working memory."),
     _column("ordinal", Integer, "0 for the first piece of a document."),
-    _column("text", Text, "What is searched and embedded."),
+    _column("text", HashedText("text_hash"), "What is searched and embedded."),
     _column("tags", Text, "Searched by words only, as is the category.", server_default=""),
     _column("category", Text, server_default=""),
     _column("text_hash", LargeBinary, "BLAKE2b-128 of the text, the key of its vector."),
@@ -361,7 +370,7 @@ entities = _table(
     "entities",
     _key("number", Integer),
     _column("id", Text, "12 characters, the name it has for agents and users."),
-    _column("name", Text),
+    _column("name", SealedText("entities.name", ("number",))),
     _column("slug", Text, "The name as it is compared; several may share one."),
     _column("type", Text, "person, organisation, place, project, item, event, topic, other, or own."),
     *_authorship(),
@@ -381,7 +390,7 @@ entity_aliases = _table(
     "entity_aliases",
     _key("entity", Integer),
     _key("slug", Text),
-    _column("name", Text),
+    _column("name", SealedText("entity_aliases.name", ("entity", "slug"))),
     _column("at", BigInteger),
     Index("entity_aliases_by_slug", "space", "slug"),
     comment="Other names of an entity, also such as 'my sister'.",
@@ -423,9 +432,11 @@ relations = _table(
     _column("id", Text, "12 characters."),
     _column("subject", Integer, "Entity as it was named; merges are followed when it is read."),
     _column("predicate", Text, "Normalised, such as works_at."),
-    _column("said", Text, "The predicate in the words that were used."),
+    _column("said", SealedText("relations.said", ("number",)), "The predicate in the words that were used."),
     _optional("object", Integer, "Entity; NULL for a literal value."),
-    _optional("value", Text, "Literal value as text; NULL where object is an entity."),
+    _optional(
+        "value", SealedText("relations.value", ("number",)), "Literal value as text; NULL where object is an entity."
+    ),
     _optional("unit", Text, "Of a literal value, such as Ah."),
     _column("kind", Text, "stated, or mentioned: spoken of together, and no more."),
     *_authorship(),
@@ -459,6 +470,16 @@ relation_evidence = _evidence(
     "Words of the drawer that say it; empty for the whole drawer.",
     _column("at", BigInteger),
     comment="The drawers that a relation rests on.",
+)
+
+
+# What tells texts that were altered outside this package.
+seals = _table(
+    "seals",
+    _key("kind", Text, "The table and column of the text."),
+    _key("ref", Text, "The key of its row."),
+    _column("digest", LargeBinary, "BLAKE2b-128 of the text in UTF-8."),
+    comment="Hashes of stored words that have none in their own row; see seals.py.",
 )
 
 
@@ -577,7 +598,7 @@ working_entries = _table(
     "working_entries",
     _key("key", Text, "Its full path, such as session/abc123/inbox."),
     _column("namespace", Text, "The first two parts of the path: who writes there."),
-    _column("value", Text),
+    _column("value", SealedText("working_entries.value", ("key",))),
     _column("characters", Integer, "How many the value has, so that lists need not read it.", server_default="0"),
     _column("cuts", Text, "JSON list of the characters at which a long value is cut into parts; [] for a short one."),
     _optional("category", Text),

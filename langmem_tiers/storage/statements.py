@@ -20,7 +20,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 
+from langmem_tiers.errors import DatabaseDamaged
+
 T = TypeVar("T")
+# More records than a space ever has: what counts up to a number would take for ever to get there.
+_MOST = 50_000_000
 # Values in a statement: SQLite allows 32,766 by default.
 AT_ONCE = 10_000
 SPACE: BindParameter[str] = bindparam("space", type_=Text)
@@ -35,6 +39,17 @@ def here(table: FromClause, space: str | BindParameter[str] = SPACE, **equal: An
 def numbered(table: FromClause, by: Column[Any], key: str = "number") -> ColumnElement[bool]:
     """The condition that joins a table with the column of another that holds its number, or another key of it."""
     return and_(table.c.space == by.table.c.space, table.c[key] == by)
+
+
+def plausible(number: int) -> int:
+    """The number of a record, or how many there are.
+
+    Raises:
+        DatabaseDamaged: there can be no such number; a damaged page says so.
+    """
+    if not 0 <= number <= _MOST:
+        raise DatabaseDamaged(f"The database is damaged: it has a record of the number {number}.")
+    return number
 
 
 def batches(items: Collection[T]) -> Iterator[Sequence[T]]:

@@ -19,8 +19,8 @@ _EVERY = select(*(column for column in tasks.c if column.name != "space"))
 def put(connection: Connection, space: str, task_id: str, *, at: int, **values: Any) -> Task:
     """Store a new task."""
     times = {"created_at": at, "updated_at": at}
-    stored = insert(tasks).values(space=space, id=task_id, **times, **values).returning(*_EVERY.selected_columns)
-    task = _task(connection.execute(stored).one())
+    connection.execute(insert(tasks).values(space=space, id=task_id, **times, **values))
+    task = _task(connection.execute(_EVERY.where(*here(tasks, space, id=task_id))).one())
     change_log.append(connection, space, "task.changed", None, at=at, detail=task_id)
     return task
 
@@ -35,7 +35,8 @@ def change(connection: Connection, space: str, task: Task, *, at: int, **values:
     """Set some columns of a task; its version goes up."""
     counted = {"version": task.version + 1, "updated_at": at}
     these = update(tasks).where(*here(tasks, space, id=task.id)).values(**values, **counted)
-    changed = _task(connection.execute(these.returning(*_EVERY.selected_columns)).one())
+    connection.execute(these)
+    changed = _task(connection.execute(_EVERY.where(*here(tasks, space, id=task.id))).one())
     change_log.append(connection, space, "task.changed", None, at=at, detail=task.id)
     return changed
 

@@ -1,0 +1,77 @@
+"""The deep part of the doctor: every stored text against its hash, every index against its table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from langmem_tiers.storage import entries, inspection, seals
+from langmem_tiers.store import SpaceStore
+from langmem_tiers.types import Finding
+from langmem_tiers.wording import counted
+
+_NAMED = 20
+_RESTORE = "Restore a backup (`langmem-tiers restore`)"
+
+
+class _Kind(NamedTuple):
+    """What a table holds, in words, and what there is to do besides restoring a backup."""
+
+    one: str
+    many: str
+    otherwise: str
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "drawers": _Kind("message", "messages", "delete each with `langmem-tiers forget --message NUMBER`"),
+    "entries": _Kind("entry", "entries", "delete each with `langmem-tiers forget --entry ID`"),
+    "entry_evidence": _Kind("quote of an entry", "quotes of entries", "delete the entry, or save it again"),
+    "relation_evidence": _Kind("quote of a relation", "quotes of relations", "delete the relation"),
+    "entity_evidence": _Kind("quote of an entity", "quotes of entities", "delete the entity"),
+    "relations": _Kind("relation", "relations", "delete it with `langmem-tiers relations delete ID`"),
+    "entities": _Kind("entity", "entities", "delete it with `langmem-tiers entities delete ID`"),
+    "entity_aliases": _Kind("name of an entity", "names of entities", "delete the entity"),
+    "episodes": _Kind("summary", "summaries", "delete it with `langmem-tiers episodes delete ID`"),
+    "tasks": _Kind("task", "tasks", "write its title and state again"),
+    "identities": _Kind("version of the identity", "versions of the identity", "write the identity again"),
+    "documents": _Kind("document", "documents", "write it again, or delete it"),
+    "working_entries": _Kind("value in working memory", "values in working memory", "save it again, or delete it"),
+    "notes": _Kind("note of the search index", "notes of the search index", "save again what it was made from"),
+    "receipts": _Kind("block of a receipt", "blocks of receipts", "leave it: it is never repeated"),
+}
+
+
+def altered_words(store: SpaceStore) -> Iterator[Finding]:
+    """The texts that are not as they were stored, by what they belong to; each is withheld from whoever asks."""
+    with store.reading() as connection:
+        found: dict[str, list[str]] = defaultdict(list)
+        for each in seals.altered(connection, store.key):
+            found[each.table].append(each.key)
+        ids = entries.ids_of(connection, store.key, [int(key) for key in found.get("entries", ())])
+        missing = seals.unsealed(connection, store.key)
+    for table, keys in found.items():
+        names = [ids.get(int(key), key) for key in keys] if table == "entries" else keys
+        yield _altered(_KINDS[table], list(dict.fromkeys(names)))
+    if missing:
+        message = f"{counted(missing, 'text has', 'texts have')} no hash: another program wrote or removed them"
+        yield Finding(check="words", level="note", message=message, way_out="Compare them with a backup.")
+    if not found:
+        yield Finding(check="words", level="ok", message="every text is as it was stored")
+
+
+def _altered(kind: _Kind, names: list[str]) -> Finding:
+    told = ", ".join(" ".join(name.split()) for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    are = counted(len(names), f"{kind.one} is", f"{kind.many} are")
+    message = f"{are} not as stored, and withheld: {told}{more}"
+    return Finding(check="words", level="problem", message=message, way_out=f"{_RESTORE}, or {kind.otherwise}.")
+
+
+def indexes(store: SpaceStore) -> Iterator[Finding]:
+    """Whether every index of the database says what its table says."""
+    with store.reading() as connection:
+        faults = inspection.index_faults(connection)
+    if faults:
+        told = f"The database contradicts itself: {'; '.join(faults)}"
+        yield Finding(check="records", level="problem", message=told, way_out=f"{_RESTORE}.")

@@ -1,0 +1,293 @@
+"""Damaged files: altered words are not served, nothing hangs or ends the process, and what can be is rebuilt."""
+
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import closing
+
+import pytest
+
+from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.content import WITHHELD
+from langmem_tiers.errors import DatabaseDamaged
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage import seals
+from langmem_tiers.testing import HashEmbedder
+from tests.damaging import Looking, grown
+from tests.looking import look
+
+# `make test-flips` sets a larger number.
+FLIPS = int(os.environ.get("LANGMEM_TIERS_TEST_FLIPS", "4"))
+CHROMA = Settings(storage=StorageSettings(exact_below=0))
+
+ALTERED = {
+    "drawers": "UPDATE drawers SET content = replace(content, 'varnish', 'vqrnish')",
+    "entries": "UPDATE entries SET content = replace(content, 'crimson', 'cqimson')",
+    "entry_evidence": "UPDATE entry_evidence SET quote = replace(quote, 'Porto', 'Pqrto')",
+    "relations": "UPDATE relations SET value = replace(value, 'turquoise', 'tqrquoise'), said = said || 'q'",
+    "entities": "UPDATE entities SET name = replace(name, 'Brightwater', 'Bqightwater')",
+    "entity_aliases": "UPDATE entity_aliases SET name = name || 'q'",
+    "episodes": "UPDATE episodes SET summary = replace(summary, 'e', 'q'), abstract = replace(abstract, 'e', 'q')",
+    "documents": "UPDATE documents SET content = replace(content, 'beside', 'bqside')",
+    "identities": "UPDATE identities SET text = replace(text, 'Lisbon', 'Lqsbon')",
+    "working_entries": "UPDATE working_entries SET value = replace(value, 'Thursday', 'Tqursday')",
+    "notes": "UPDATE notes SET text = replace(text, 'crimson', 'cqimson')",
+    "receipts": "UPDATE receipts SET block = replace(block, 'Porto', 'Pqrto')",
+}
+DERIVED = (
+    "UPDATE keyword_content SET c0 = replace(c0, 'varnish', 'vqrnish')",
+    "UPDATE embeddings SET vector = zeroblob(length(vector)) WHERE rowid % 9 = 0",
+)
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    """A memory with a record of every kind, closed."""
+    return grown(tmp_path_factory.mktemp("grown") / "memory")
+
+
+@pytest.fixture
+def copy(healthy, tmp_path):
+    """Makes a copy of it."""
+
+    def made():
+        shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+        return shutil.copytree(healthy, tmp_path / "copy")
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def looking(offline_environment):
+    """Looks into a memory in a process of its own."""
+    process = Looking(offline_environment)
+    yield process
+    process.close()
+
+
+def sql(folder, *statements):
+    """Run statements as another program would; gives how many rows the first changed."""
+    (file,) = folder.rglob("memory.db")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        counts = [connection.execute(each).rowcount for each in statements]
+        return counts[0]
+
+
+def words(text):
+    return set(re.findall(r"[^\W\d]+", (text or "").replace(WITHHELD, "")))
+
+
+def served(seen):
+    """All words that a memory served."""
+    return {word for texts in seen["served"].values() for text in texts for word in words(text)}
+
+
+# Altered words
+
+
+@pytest.mark.parametrize("table", ALTERED)
+def test_each_kind_of_text_was_there_to_be_altered(copy, table):
+    assert sql(copy(), ALTERED[table]) > 0
+
+
+def test_of_the_words_altered_at_14_kinds_of_places_none_is_served_and_the_doctor_names_each(healthy, copy):
+    right = served(look(copy()))
+    folder = copy()
+    sql(folder, *ALTERED.values(), *DERIVED)
+    seen = look(folder)
+    assert served(seen) - right == set()
+    told = " ".join(message for check, message, _ in seen["problems"] if check == "words")
+    for kind in ("message", "entr", "quote", "relation", "entit", "summar", "document", "identity", "working memory"):
+        assert kind in told
+    assert all(
+        "Restore a backup (`langmem-tiers restore`), or " in out for c, _, out in seen["problems"] if c == "words"
+    )
+
+
+def test_a_block_leaves_out_an_altered_message_and_its_receipt_names_it(copy):
+    folder = copy()
+    sql(folder, "UPDATE drawers SET content = replace(content, 'Porto', 'Pqrto') WHERE number = 1")
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        found = alice.recall("Where does my sister Lena live?", session="new")
+        assert "Pqrto" not in found.block
+        assert WITHHELD not in found.block
+        assert "withheld: altered words in users/alice: [1]" in found.receipt.notes
+        assert alice.drawer(1).content == WITHHELD
+
+
+def test_what_was_altered_is_neither_exported_nor_counted_as_right(copy, tmp_path):
+    folder = copy()
+    sql(folder, "UPDATE drawers SET content = replace(content, 'Porto', 'Pqrto') WHERE number = 1")
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        with pytest.raises(DatabaseDamaged, match="drawers 1 was altered") as raised:
+            memory.user("alice").export(tmp_path / "alice.json")
+        assert "doctor --deep" in raised.value.way_out
+
+
+def test_an_altered_message_can_be_deleted_and_the_doctor_is_content(copy):
+    folder = copy()
+    sql(folder, "UPDATE drawers SET content = replace(content, 'varnish', 'vqrnish') WHERE number = 9")
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        alice.forget(messages=[9], confirm=True)
+        assert [each for each in alice.doctor(deep=True) if each.check == "words" and each.level == "problem"] == []
+
+
+def test_all_that_is_written_by_every_door_is_sealed(copy):
+    with Memory.open(copy(), embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        alice.identity.write("# About\n- She likes tea.")
+        entry = alice.knowledge.page().entries[0]
+        alice.knowledge.update(entry.id, content="The kayak of shed 3 was painted green.")
+        alice.knowledge.delete(alice.knowledge.page().entries[1].id)
+        alice.documents.delete("notes/workshop.md")
+        alice.flush()
+        (finding,) = [each for each in alice.doctor(deep=True) if each.check == "words"]
+        assert (finding.level, finding.message) == ("ok", "every text is as it was stored")
+
+
+def test_comparing_takes_less_than_a_fiftieth_of_a_recall(copy, monkeypatch):
+    spent = []
+
+    def timed(text, digest, compare=seals._has_digest):
+        began = time.perf_counter()
+        answer = compare(text, digest)
+        spent.append(time.perf_counter() - began)
+        return answer
+
+    monkeypatch.setattr(seals, "_has_digest", timed)
+    with Memory.open(copy(), embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        alice.recall(QUESTIONS[0], session="first")
+        spent.clear()
+        began = time.perf_counter()
+        for at in range(20):
+            alice.recall(QUESTIONS[0], session=f"again {at}")
+        assert len(spent) > 20
+        assert sum(spent) < (time.perf_counter() - began) / 50
+
+
+# Damaged pages
+
+
+def test_flipped_bits_neither_hang_nor_serve_a_wrong_word(healthy, copy, looking):
+    right = served(looking.at(copy()))
+    data = next(healthy.rglob("memory.db")).read_bytes()
+    drawn = random.Random(17)
+    for _ in range(FLIPS):
+        place, bit = drawn.randrange(len(data)), drawn.randrange(8)
+        folder, damaged = copy(), bytearray(data)
+        damaged[place] ^= 1 << bit
+        next(folder.rglob("memory.db")).write_bytes(damaged)
+        seen = looking.at(folder, seconds=120)
+        assert seen.keys() == {"served", "errors", "problems"}, (place, bit, seen)
+        assert served(seen) - right == set(), (place, bit)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE changes SET until = 1152921504606846976 WHERE kind = 'drawers.added'",
+        "UPDATE drawers SET number = 4611686018427387904 WHERE number = 200",
+        "UPDATE facts SET value = '4611686018427387904' WHERE name = 'note:newest'",
+        "UPDATE facts SET value = '3q' WHERE name = 'newest_entity'",
+    ],
+)
+def test_a_number_that_cannot_be_is_damage_and_not_counted_up_to(copy, looking, damage):
+    folder = copy()
+    assert sql(folder, damage) > 0
+    seen = looking.at(folder, seconds=120)
+    assert "DatabaseDamaged" in {name for _, name, _ in seen["errors"]} or seen["problems"]
+
+
+# Chroma's folder
+
+
+def turns(count):
+    return [Turn(role="user", content=f"My violin {n} stands in Porto beside shed {n * 7}.") for n in range(count)]
+
+
+@pytest.mark.parametrize("instead", ["nothing", "a file"])
+def test_a_chroma_folder_removed_while_it_is_open_is_noticed_and_built_anew(tmp_path, instead):
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False, settings=CHROMA) as memory:
+        alice = memory.user("alice")
+        alice.track(turns(60), session="s")
+        assert alice.flush()
+        (folder,) = tmp_path.rglob("chroma")
+        shutil.rmtree(folder)
+        if instead == "a file":
+            folder.write_text("not a folder")
+        assert alice.recall("Where does my violin stand?").items
+        assert alice.flush()
+        assert list(folder.glob("*/chroma.sqlite3"))
+        assert [each.message for each in alice.doctor() if each.level == "problem"] == []
+
+
+def test_3000_vectors_are_searched_again_within_ten_seconds_of_the_loss_of_chromas_folder(tmp_path):
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False, settings=CHROMA) as memory:
+        alice = memory.user("alice")
+        alice.track(turns(3000), session="s")
+        assert alice.flush()
+        shutil.rmtree(next(tmp_path.rglob("chroma")))
+        began = time.process_time()
+        assert alice.flush()
+        assert time.process_time() - began < 10
+        with alice.memory.use(alice.name) as store:
+            assert len(store.chroma.ids()) == 3000
+
+
+DAMAGES = """
+    import random, shutil, sys
+    from pathlib import Path
+    from langmem_tiers import Memory, Settings
+    from langmem_tiers.settings import StorageSettings
+    from langmem_tiers.testing import HashEmbedder
+
+    source, scratch = Path(sys.argv[1]), Path(sys.argv[2]) / "tried"
+    settings = Settings(storage=StorageSettings(exact_below=0))
+
+    def emptied(chroma): shutil.rmtree(chroma); chroma.mkdir()
+    def removed(chroma): shutil.rmtree(chroma)
+    def is_file(chroma): shutil.rmtree(chroma); chroma.write_text("x")
+    def is_link(chroma): shutil.rmtree(chroma); chroma.symlink_to("nowhere")
+    def files(chroma): return sorted(each for each in chroma.rglob("*") if each.is_file())
+    def sealed_off(chroma): [each.chmod(0) for each in files(chroma)]
+    def garbage(chroma): next(chroma.rglob("chroma.sqlite3")).write_bytes(b"garbage" * 999)
+    def zeroed(chroma): [each.write_bytes(bytes(each.stat().st_size)) for each in files(chroma)]
+    def a_folder(chroma): file = next(chroma.rglob("chroma.sqlite3")); file.unlink(); file.mkdir()
+    def inner_gone(chroma): [shutil.rmtree(each) for each in chroma.glob("*/*") if each.is_dir()]
+    def inner_file(chroma):
+        for each in [each for each in chroma.glob("*/*") if each.is_dir()]:
+            shutil.rmtree(each); each.write_text("x")
+    def journal(chroma): next(chroma.rglob("chroma.sqlite3")).with_suffix(".sqlite3-journal").write_bytes(b"x" * 600)
+
+    folders = [emptied, removed, is_file, is_link, sealed_off, inner_gone, inner_file]
+    for way in (*folders, garbage, zeroed, a_folder, journal):
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.copytree(source, scratch)
+        way(next(scratch.glob("spaces/*/chroma")))
+        print(way.__name__, flush=True)
+        with Memory.open(scratch, embedder=HashEmbedder(), settings=settings, background=False) as memory:
+            alice = memory.user("alice")
+            assert alice.recall("Where does my violin stand?").items
+            assert alice.flush()
+            assert alice.recall("Where does my violin stand?").items
+            assert [each.message for each in alice.doctor() if each.level == "problem"] == [], way.__name__
+    print("done")
+"""
+
+
+def test_however_the_folder_of_chroma_is_damaged_it_is_built_anew(tmp_path, offline_environment):
+    with Memory.open(tmp_path / "source", embedder=HashEmbedder(), background=False, settings=CHROMA) as memory:
+        memory.user("alice").track(turns(60), session="s")
+        memory.user("alice").flush()
+    command = [sys.executable, "-c", textwrap.dedent(DAMAGES), str(tmp_path / "source"), str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=offline_environment, timeout=300)
+    assert (done.returncode, done.stdout.split("\n")[-2]) == (0, "done"), (done.stdout[-300:], done.stderr[-3000:])
