@@ -20,7 +20,7 @@ from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import seals
 from langmem_tiers.testing import HashEmbedder
 from tests.damaging import Looking, grown
-from tests.looking import look
+from tests.looking import QUESTIONS, look
 
 # `make test-flips` sets a larger number.
 FLIPS = int(os.environ.get("LANGMEM_TIERS_TEST_FLIPS", "4"))
