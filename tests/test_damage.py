@@ -256,7 +256,6 @@ DAMAGES = """
     def emptied(chroma): shutil.rmtree(chroma); chroma.mkdir()
     def removed(chroma): shutil.rmtree(chroma)
     def is_file(chroma): shutil.rmtree(chroma); chroma.write_text("x")
-    def is_link(chroma): shutil.rmtree(chroma); chroma.symlink_to("nowhere")
     def files(chroma): return sorted(each for each in chroma.rglob("*") if each.is_file())
     def sealed_off(chroma): [each.chmod(0) for each in files(chroma)]
     def garbage(chroma): next(chroma.rglob("chroma.sqlite3")).write_bytes(b"garbage" * 999)
@@ -268,7 +267,7 @@ DAMAGES = """
             shutil.rmtree(each); each.write_text("x")
     def journal(chroma): next(chroma.rglob("chroma.sqlite3")).with_suffix(".sqlite3-journal").write_bytes(b"x" * 600)
 
-    folders = [emptied, removed, is_file, is_link, sealed_off, inner_gone, inner_file]
+    folders = [emptied, removed, is_file, sealed_off, inner_gone, inner_file]
     for way in (*folders, garbage, zeroed, a_folder, journal):
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.copytree(source, scratch)
