@@ -3,6 +3,7 @@
 import json
 import signal
 from contextlib import contextmanager
+from copy import deepcopy
 
 from langmem_tiers.errors import MemoryTiersError
 
@@ -84,18 +85,17 @@ def broken_json(value, draw):
     for _ in range(draw.randint(1, 4)):
         places = [*_places(made)]
         if not places:
-            return draw.choice(ODD)
+            return deepcopy(draw.choice(ODD))
         within, key = draw.choice(places)
         how = draw.randrange(4)
         if how == 0:
             del within[key]
         elif how == 1:
-            within[key] = draw.choice(places)[0]
-            within[key] = json.loads(json.dumps(_cut(within[key], 4)))
+            within[key] = _cut(draw.choice(places)[0], 4)
         elif how == 2 and isinstance(within[key], str):
             within[key] = broken_text(within[key], draw)
         else:
-            within[key] = draw.choice(ODD)
+            within[key] = deepcopy(draw.choice(ODD))
     return made
 
 
