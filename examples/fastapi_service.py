@@ -9,6 +9,10 @@
 A reply is a task of the service, the response only listens to it: when a client leaves in mid-stream, the reply is
 still made to its end and stored. On SIGTERM no more clients are let in, replies under way are finished, and the memory
 is closed. The model is the one in $LANGMEM_TIERS_MODEL; without one it answers offline, by quoting its memory.
+
+It listens on this machine only. Before others reach it, put a proxy before it that has TLS, knows by which names it is
+reached (Host), drops clients whose headers or reading take long (nginx: client_header_timeout, send_timeout), and says
+how often each may ask; and put your authentication in place of TOKENS.
 """
 
 import argparse
@@ -17,12 +21,13 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from hmac import compare_digest
 from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
@@ -35,6 +40,10 @@ from langmem_tiers.integrations import model_or_offline
 
 TOKENS = {"alice-token": "alice", "bob-token": "bob"}  # in place of your authentication
 LAST_REPLIES = 30.0  # seconds that a shutdown waits for replies nobody listens to any more
+MOST_BODY = 100_000  # bytes
+BODY_SECONDS = 20.0  # that a client may take to send a body
+# h11 is the parser whose limit on headers can be set.
+LIMITS = {"http": "h11", "h11_max_incomplete_event_size": 16_384, "limit_concurrency": 100, "timeout_keep_alive": 5}
 
 Event = tuple[str, Any]
 logger = logging.getLogger(__name__)
@@ -48,9 +57,40 @@ class Said(BaseModel):
 
 def user_of(given: Annotated[HTTPAuthorizationCredentials, Depends(HTTPBearer())]) -> str:
     """Whose request it is: what the token says, and nothing else in the request."""
-    if given.credentials not in TOKENS:
+    told = given.credentials.encode()
+    users = [user for token, user in TOKENS.items() if compare_digest(token.encode(), told)]
+    if not users:
         raise HTTPException(401, "no such token")
-    return TOKENS[given.credentials]
+    return users[0]
+
+
+class BoundedBodies:
+    """Refuses a body that is too large, whether it says its size or not, or that takes too long to come."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        """Read the whole body, then pass the request on."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        body, more = b"", True
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while more and len(body) <= MOST_BODY:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            return await Response(status_code=408, headers={"Connection": "close"})(scope, receive, send)
+        if len(body) > MOST_BODY:
+            return await Response(status_code=413, headers={"Connection": "close"})(scope, receive, send)
+        whole = iter([{"type": "http.request", "body": body}])
+
+        async def read():
+            return next(whole, None) or await receive()
+
+        return await self.app(scope, read, send)
 
 
 def service(folder: str | None = None, model: BaseChatModel | None = None) -> FastAPI:
@@ -65,6 +105,7 @@ def service(folder: str | None = None, model: BaseChatModel | None = None) -> Fa
                 await asyncio.wait(app.state.replies, timeout=LAST_REPLIES)
 
     app = FastAPI(lifespan=open_memory)
+    app.add_middleware(BoundedBodies)
     app.add_exception_handler(RequestValidationError, refused)
 
     @app.post("/chat/{thread}")
@@ -113,4 +154,4 @@ if __name__ == "__main__":
     parser.add_argument("--path", help="the memory's folder; default $LANGMEM_TIERS_PATH, else the user's data folder")
     parser.add_argument("--port", type=int, default=8000)
     chosen = parser.parse_args()
-    uvicorn.run(service(chosen.path), host="127.0.0.1", port=chosen.port)
+    uvicorn.run(service(chosen.path), host="127.0.0.1", port=chosen.port, **LIMITS)

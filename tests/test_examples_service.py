@@ -105,6 +105,24 @@ async def test_another_thread_of_the_user_is_recalled(service):
         assert FACT in _reply(await _say(client, QUESTION, thread="friday"))
 
 
+async def test_a_body_that_is_too_large_or_never_ends_is_refused_and_nothing_stored(service, kept, monkeypatch):
+    async def endless():
+        for _ in range(30):
+            yield b"x" * 10_000
+
+    async def stuck():
+        yield b'{"text": "'
+        await asyncio.sleep(WAIT)
+
+    async with service(ScriptedChatModel(responses=[ANSWER])) as (app, client):
+        bounded = app.user_middleware[0].cls
+        monkeypatch.setitem(bounded.__call__.__globals__, "BODY_SECONDS", 0.2)
+        bodies = (b'{"text": "' + b"x" * 200_000, endless(), stuck())
+        answers = [await client.post("/chat/monday", content=body, headers=_of("alice-token")) for body in bodies]
+    assert [answer.status_code for answer in answers] == [413, 413, 408]
+    assert kept() == []
+
+
 @pytest.mark.parametrize("headers", [{}, _of("no-token"), {"Authorization": "alice-token"}])
 async def test_without_a_token_that_is_known_nothing_is_stored(headers, service, kept):
     async with service(ScriptedChatModel(responses=[ANSWER])) as (_, client):

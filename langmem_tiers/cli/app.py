@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from langmem_tiers.cli import (
     activity,
@@ -41,10 +43,38 @@ from langmem_tiers.cli import (
     working,
 )
 from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
-from langmem_tiers.cli.terminal import show_warnings
+from langmem_tiers.cli.terminal import safe, show_warnings
+
+# The base of every error of wrong usage, whichever version of typer it comes from.
+_WrongUsage: Any = typer.BadParameter.__mro__[1]
+
+
+class _SafeGroup(TyperGroup):
+    """Commands whose errors of wrong usage repeat what was given without what a terminal would obey."""
+
+    def make_context(self, *arguments: Any, **named: Any) -> Any:
+        """Read the options before the command."""
+        with _safe_usage():
+            return super().make_context(*arguments, **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the command with its options, and run it."""
+        with _safe_usage():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _safe_usage() -> Iterator[None]:
+    try:
+        yield
+    except _WrongUsage as error:
+        error.message = safe(error.message)
+        raise
+
 
 app = typer.Typer(
     name="langmem-tiers",
+    cls=_SafeGroup,
     help="Long-term memory for LangGraph and LangChain agents: look at it, ask it, import into it, check it.",
     epilog="Begin with: langmem-tiers --user alice chat. Then: langmem-tiers --user alice recall 'Where do I live?'",
     no_args_is_help=True,
