@@ -13,6 +13,7 @@ from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
 from langmem_tiers.graphs.state import WORKING
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.working.inventory import FENCE
+from langmem_tiers.working.working_memory import RESULT
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -114,8 +115,7 @@ def _moved(own: "WorkingMemory", message: ToolMessage, settings: "WorkingSetting
     pieces = [text[start : start + longest] for start in range(0, len(text), longest)]
     names = [key if len(pieces) == 1 else f"{key}.{number}" for number in range(1, len(pieces) + 1)]
     saved = [
-        own.save(each, piece, ttl_minutes=minutes, category="tool-result")
-        for each, piece in zip(names, pieces, strict=True)
+        own.save(each, piece, ttl_minutes=minutes, category=RESULT) for each, piece in zip(names, pieces, strict=True)
     ]
     dropped = ", ".join(escape(key) for each in saved for key in each.dropped)
     shown = _MOVED.format(

@@ -48,6 +48,16 @@ class Authority(IntEnum):
     CORRECTION = 3
 
 
+def rank_of(origin: Origin, authority: int) -> int:
+    """An authority to compare with others: what only a tool has said, whoever saved it, comes below all of them."""
+    return -1 if origin == "tool" and authority < Authority.USER else int(authority)
+
+
+def was_told(origin: Origin, path: EntryPath, authority: int) -> bool:
+    """Whether the user stands behind it, or the memory has found it in what was said: no tool's result changes that."""
+    return authority >= Authority.USER or (path in FOUND and origin != "tool")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Said:
     """One turn of a conversation: the drawer that holds it, and its place in the room."""
@@ -137,6 +147,16 @@ class NewEntry:
     reason: str | None = None
     successor: str | None = None
 
+    @property
+    def rank(self) -> int:
+        """As `Entry.rank`."""
+        return rank_of(self.origin, self.authority)
+
+    @property
+    def told(self) -> bool:
+        """As `Entry.told`."""
+        return was_told(self.origin, self.path, self.authority)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
@@ -182,6 +202,16 @@ class Entry:
     def from_tool(self) -> bool:
         """Whether an agent saved it out of a tool's result, and the user has not said it as well."""
         return self.origin == "tool" and self.authority < Authority.USER
+
+    @property
+    def rank(self) -> int:
+        """Which of two entries gives way: that of lower authority, and a tool's result before all else."""
+        return rank_of(self.origin, self.authority)
+
+    @property
+    def told(self) -> bool:
+        """Whether the user stands behind it, or the memory has found it in what was said."""
+        return was_told(self.origin, self.path, self.authority)
 
     @property
     def said_at(self) -> datetime:
@@ -436,6 +466,11 @@ class Relation:
     version: int = 1
     evidence: tuple[GraphEvidence, ...] = ()
     said_later: tuple[str, ...] = ()
+
+    @property
+    def from_tool(self) -> bool:
+        """Whether an agent noted it out of a tool's result, and nobody else has said so."""
+        return rank_of(self.origin, self.authority) < 0
 
     @property
     def target(self) -> str:

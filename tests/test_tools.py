@@ -303,7 +303,8 @@ def test_what_a_tool_brought_in_is_saved_as_its_word_and_shown_so(hosted, memory
     hosted(saving).invoke(reading(page, "What does this page say about green tea?"), run("bob"))
     bob = memory.user("bob")
     (found,) = bob.knowledge.search()
-    assert (found.entry.origin, found.entry.evidence) == ("tool", ())
+    (cited,) = bob.knowledge.evidence(found.entry.id)
+    assert (found.entry.origin, cited.role, cited.content) == ("tool", "tool", page)
     assert found.entry.metadata == {"session": "friday", "message_id": "page", "tool": "read_page"}
     assert "(from a tool's result, not the user's word)" in bob.recall("Which green tea do I prefer?").block
     (look,) = [tool for tool in space_tools(bob) if tool.name == "search_memory"]

@@ -1,7 +1,7 @@
 """What all tools share: whose memory a call is about, its evidence, and how records read to a model."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -171,13 +171,14 @@ class Call:
     """The space that a tool works on, the conversation it is called from, and its messages, oldest first.
 
     Outside of a graph no messages are known. `namespace` says where in working memory it writes, and `profile` is what
-    the prompt of the session begins with.
+    the prompt of the session begins with. `tools` are the names of the memory's own tools.
     """
 
     space: "Space"
     scope: Scope
     namespace: Callable[[], str]
     messages: Sequence[BaseMessage] = ()
+    tools: Collection[str] = ()
     profile: str = ""
 
     def reference(self, name: str, space: str) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from langmem_tiers.errors import InvalidText
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
@@ -29,6 +30,8 @@ def record_feedback(
 ) -> ToolAnswer:
     """Record that the user corrected you, was annoyed, or praised you, where they made it plain."""
     source = source_of(call, quote or "")
+    if quote and source.origin == "tool":
+        raise InvalidText("That stands in a tool's result; the user did not say so.", way_out="Quote the user.")
     unheard = f"quoted: {quote}" if quote and not source.evidence else ""
     signal = call.space.signals.record(
         kind,

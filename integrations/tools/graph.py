@@ -9,7 +9,7 @@ from langmem_tiers.errors import AuthorityTooLow, InvalidRelation, UnknownEntity
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import Depth, Id, Name, Named, Value, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
-from langmem_tiers.integrations.tools.sources import source_of
+from langmem_tiers.integrations.tools.sources import origin_of_removal, source_of
 from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.entity_lookup import require_entity
@@ -19,6 +19,7 @@ from langmem_tiers.language import predicates, values
 from langmem_tiers.language.predicates import asked
 from langmem_tiers.language.values import Value as Measured
 from langmem_tiers.language.words import words
+from langmem_tiers.recall.rendering import FROM_TOOL
 from langmem_tiers.records import Entity, Relation
 from langmem_tiers.wording import beginning
 
@@ -130,7 +131,9 @@ def end_relation(
 ) -> ToolAnswer:
     """Note that a relation is no longer true, since a date or now; it stays in the timeline."""
     try:
-        relation = call.space.graph.end_relation(relation_id, at, origin="assistant")
+        known = call.space.graph.relation(relation_id)
+        by = "assistant" if known is None else origin_of_removal(call, relation_words(known))
+        relation = call.space.graph.end_relation(relation_id, at, origin=by)
     except AuthorityTooLow as error:
         way_out = "The user has said so: ask them. What replaced it on a date can be noted with add_relation."
         raise AuthorityTooLow(error.message, way_out=way_out) from error
@@ -211,5 +214,6 @@ def _lines(call: Call, relations: Sequence[Relation], cut: Sequence[str] = ()) -
         only = "; only spoken of together" if each.kind == "mentioned" else ""
         rests = ", ".join(source.pointer for source in each.evidence[:_EVIDENCE] if source.pointer)
         told = " ".join(f"{relation_words(each)}, {when}{over}{only}".split())
-        lines.append(base.item(told, f"[{each.id}] ", f" ({rests})" if rests else ""))
+        end = (f" ({rests})" if rests else "") + (FROM_TOOL if each.from_tool else "")
+        lines.append(base.item(told, f"[{each.id}] ", end))
     return [*lines, *([base.item(left_out(cut))] if cut else [])]

@@ -1,8 +1,10 @@
 """Making the tools, for whomever a run names or for one space."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from langmem_tiers import arguments
@@ -10,7 +12,7 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.node import fallbacks_of, memory_of, one_space, settings_of, space_of
 from langmem_tiers.integrations.tools import feedback, forgetting, graph, notes, saving, searching, tasks, working
-from langmem_tiers.integrations.tools.base import Reach, ToolAnswer, of_run, of_space, tool_of
+from langmem_tiers.integrations.tools.base import Call, Reach, ToolAnswer, of_run, of_space, tool_of
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -178,4 +180,8 @@ def _made(reach: Reach, only: Collection[str] | None) -> list[BaseTool]:
     unknown = next((name for name in wanted if name not in _TOOLS), None)
     if unknown is not None:
         raise InvalidInput(f"There is no tool {unknown!r}.", way_out=f"There are {', '.join(_TOOLS)}.")
-    return [tool_of(_TOOLS[name], reach) for name in dict.fromkeys(wanted)]
+
+    def knowing(config: RunnableConfig | None, injected: Any) -> Call:
+        return replace(reach(config, injected), tools=_TOOLS.keys())
+
+    return [tool_of(_TOOLS[name], knowing) for name in dict.fromkeys(wanted)]

@@ -82,7 +82,8 @@ def write_note(
     held = _note(call.own, where)
     where = where if held is None else held.path
     if mode == "append":
-        note = call.space.documents.append(where, text, origin=origin_of(call, text))
+        by = origin_of(call, text, known="" if held is None else held.content)
+        note = call.space.documents.append(where, text, origin=by)
         return ToolAnswer(f"Added to {_described(call, note)}", {"path": note.path})
     seen = version_seen(call, "notes", where) if version is None else version
     note = _replaced(call, where, text, seen or 0)
@@ -146,7 +147,11 @@ def _replaced(call: Call, path: str, text: str, version: int) -> Document:
         TextChanged: that is not the version that stands.
     """
     try:
-        return call.space.documents.write(path, text, version=version, origin=origin_of(call, text))
+        held = call.own.documents.read(path)
+        by = origin_of(call, text, known="" if held is None else held.content)
+        # Lines that stay keep what they were; where one of them was a tool's, the note stays marked.
+        by = "tool" if held is not None and held.origin == "tool" and _keeps(text, held.content) else by
+        return call.space.documents.write(path, text, version=version, origin=by)
     except TextChanged as changed:
         if not changed.version:
             message, way_out = f"{path} was deleted meanwhile.", "To write it anew, call again with version=0."
@@ -155,6 +160,11 @@ def _replaced(call: Call, path: str, text: str, version: int) -> Document:
             message = f"{path} {what}."
             way_out = "Call read_note, keep what is right, and give its version; mode=append adds without reading."
         raise TextChanged(message, version=changed.version, way_out=way_out) from changed
+
+
+def _keeps(text: str, held: str) -> bool:
+    """Whether a text has a line of what was there before."""
+    return bool({line.strip() for line in _lines(text)} & {line.strip() for line in _lines(held)} - {""})
 
 
 def _described(call: Call, note: Document) -> str:

@@ -8,12 +8,13 @@ from langmem_tiers.errors import EntryChanged, InvalidInput, InvalidText, Unknow
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, UPPER, Id, Tags, Words, bare
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
-from langmem_tiers.integrations.tools.sources import source_of
+from langmem_tiers.integrations.tools.sources import origin_of, origin_of_removal, source_of
 from langmem_tiers.integrations.tools.versions import version_seen, versions
 from langmem_tiers.knowledge.identity import DEFAULT_SECTION, Identity
 from langmem_tiers.knowledge.results import IdentityText
 from langmem_tiers.pointers import split_reference
 from langmem_tiers.records import Entry
+from langmem_tiers.types import Origin
 from langmem_tiers.wording import beginning
 
 _SHOWN = 300
@@ -96,10 +97,17 @@ def delete_memory(
     call: Call, id: Annotated[Id, Field(description="The memory's id, as shown in [brackets].")]
 ) -> ToolAnswer:
     """Delete one memory for good, such as when the user asks to forget it."""
-    deleted = call.space.knowledge.delete(_own_id(call, id))
+    own = _own_id(call, id)
+    deleted = call.space.knowledge.delete(own, origin=_wished_by(call, own))
     if not deleted.existed:
         raise unknown(id)
     return ToolAnswer(f"Deleted [{deleted.id}].", {"deleted": [deleted.id, *deleted.with_it]})
+
+
+def _wished_by(call: Call, entry_id: str) -> Origin:
+    """Whose wish it may be that a memory goes."""
+    entry = call.own.knowledge.get(entry_id)
+    return "assistant" if entry is None else origin_of_removal(call, entry.content)
 
 
 def unknown(entry_id: str) -> UnknownEntry:
@@ -155,39 +163,42 @@ def memory_write(
         raise InvalidInput("No memory was named.", way_out="Give its id as target_id; search_memory finds it.")
     if action == "update":
         return update_memory(call, str(bare(target_id)), content, tags=tags)
-    entry = call.space.knowledge.deactivate(_own_id(call, str(bare(target_id))))
+    own = _own_id(call, str(bare(target_id)))
+    entry = call.space.knowledge.deactivate(own, origin=_wished_by(call, own))
     text = f"Retired [{entry.id}]: it is no longer recalled. delete_memory deletes it for good."
     return ToolAnswer(text, {"id": entry.id, "versions": versions([entry])})
 
 
 def _write_profile(call: Call, action: str, content: str | None, target: str | None) -> ToolAnswer:
     identity = call.space.identity
-    if action == "add":
-        section = target or DEFAULT_SECTION
-        done, now = "Added.", identity.add(_required(content, action), section=section, origin="assistant")
-    elif action == "update":
-        done, now = _updated_profile(identity, _required(content, action), target)
-    else:
+    if action == "remove":
         what = target or content
         if what is None:
             raise InvalidInput("Nothing was named.", way_out="Give the section's title or the line as target_id.")
-        done, now = "Removed.", identity.remove(what, origin="assistant")
+        done, now = "Removed.", identity.remove(what, origin=origin_of_removal(call, what))
+    else:
+        new = _required(content, action)
+        by = origin_of(call, new, known=identity.read().text)
+        if action == "add":
+            done, now = "Added.", identity.add(new, section=target or DEFAULT_SECTION, origin=by)
+        else:
+            done, now = _updated_profile(identity, new, target, by)
     text = f"{done} The profile takes {now.usage}; it stands before you from the next conversation on."
     if now.text:
         text += "\n" + base.fenced("The profile now", [base.item(now.text)])
     return ToolAnswer(text, {"version": now.version, "characters": now.characters, "most": now.most})
 
 
-def _updated_profile(identity: Identity, content: str, target: str | None) -> tuple[str, IdentityText]:
+def _updated_profile(identity: Identity, content: str, target: str | None, by: Origin) -> tuple[str, IdentityText]:
     """Put text in the place of a section, of a line, or of the whole where no target is named."""
     if target is None:
-        return "Replaced as a whole.", identity.write(content, origin="assistant")
+        return "Replaced as a whole.", identity.write(content, origin=by)
     held = identity.read()
     headings = [line.removeprefix(_TITLE) for line in held.text.split("\n") if line.startswith(_TITLE)]
     if target.strip("# ").casefold() in [heading.strip("# ").casefold() for heading in headings]:
-        return "Section replaced.", identity.replace(target, content, origin="assistant")
+        return "Section replaced.", identity.replace(target, content, origin=by)
     new = _with_line(held.text, target, content)
-    return "Line replaced.", identity.write(new, version=held.version, origin="assistant")
+    return "Line replaced.", identity.write(new, version=held.version, origin=by)
 
 
 def _required(content: str | None, action: str) -> str:

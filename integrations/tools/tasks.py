@@ -9,6 +9,7 @@ from langmem_tiers.errors import TaskChanged, UnknownTask
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import LOWER, Name, Named, Number, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
+from langmem_tiers.integrations.tools.sources import origin_of
 from langmem_tiers.integrations.tools.versions import version_seen
 from langmem_tiers.records import Task
 from langmem_tiers.wording import beginning
@@ -16,6 +17,7 @@ from langmem_tiers.wording import beginning
 _MOST = 20
 _SHOWN = 300
 _WHOLE = 10_000
+_FROM_TOOL = "(Some of it comes from a tool's result, and is not the user's word.)"
 
 _ID = "The task's id, as shown in [brackets]."
 _STATE = "How far it has come and what is next; it replaces the state before."
@@ -28,7 +30,8 @@ def start_task(
     state: Annotated[Words, Field(description="How far it has come already.")] = None,
 ) -> ToolAnswer:
     """Begin a task that goes on over several conversations."""
-    task = call.space.tasks.start(title, project=project or call.scope.project, state=state or "")
+    origin_of(call, title)  # refuses an instruction
+    task = call.space.tasks.start(title, project=project or call.scope.project, state=_marked(call, state or ""))
     return ToolAnswer(f"Begun as task [{base.plain(task.id)}].", {"id": task.id, **_seen(task)})
 
 
@@ -69,6 +72,8 @@ def update_task(
 ) -> ToolAnswer:
     """Note how far a task has come, so that a later conversation can go on from there."""
     known = _version_read(call, id) if version is None else version
+    origin_of(call, title or "")  # refuses an instruction
+    state = None if state is None else _marked(call, state)
     try:
         # Another title overwrites nothing that somebody wrote.
         task = call.space.tasks.update(id, state=state, title=title, version=version if state is None else known)
@@ -81,6 +86,16 @@ def update_task(
     text = f"Noted for task [{base.plain(task.id)}], version {task.version}."
     knows_state = state is not None or known == task.version - 1
     return ToolAnswer(text, {"id": task.id, **_seen(*([task] if knows_state else []))})
+
+
+def _marked(call: Call, text: str) -> str:
+    """A text of the model; where some of it is a tool's result, it begins with a line that says so.
+
+    Raises:
+        InvalidText: it repeats an instruction that stands in a tool's result.
+    """
+    tainted = origin_of(call, text) == "tool" and not text.startswith(_FROM_TOOL)
+    return f"{_FROM_TOOL}\n{text}" if tainted else text
 
 
 def _version_read(call: Call, task_id: str) -> int | None:
@@ -99,7 +114,7 @@ def complete_task(
     """Close a task that is over: the summary and its working state are archived, and found again later."""
     tasks = call.space.tasks
     close = tasks.complete if outcome == "completed" else tasks.abandon
-    task = close(id, summary=summary)
+    task = close(id, summary=_marked(call, summary))
     text = f"Task [{base.plain(task.id)}] is {task.status}, and archived as [{task.episode}]."
     return ToolAnswer(text, {"id": task.id, "episode": task.episode})
 

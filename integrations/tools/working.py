@@ -8,11 +8,12 @@ from langmem_tiers.errors import InvalidKey
 from langmem_tiers.integrations.tools import base
 from langmem_tiers.integrations.tools.arguments import Data, Minutes, Name, Named, Tags, Words
 from langmem_tiers.integrations.tools.base import Call, ToolAnswer
+from langmem_tiers.integrations.tools.sources import rests_on_a_tool
 from langmem_tiers.recall.rendering import excerpt
 from langmem_tiers.recall.request import parse
 from langmem_tiers.wording import beginning
 from langmem_tiers.working.inventory import described, time_left
-from langmem_tiers.working.working_memory import WorkingMemory
+from langmem_tiers.working.working_memory import RESULT, WorkingMemory
 
 # A value that fills one answer; a longer one is read by its parts.
 _WHOLE = 10_000
@@ -32,6 +33,7 @@ def save_to_working_memory(
 ) -> ToolAnswer:
     """Keep a large or intermediate result for some minutes, under a key of your own; the same key again replaces it."""
     own = _own(call)
+    category = RESULT if category is None and rests_on_a_tool(call, data) else category
     saved = own.save(key, data, ttl_minutes=ttl_minutes, category=category, tags=tags or ())
     entry = saved.entry
     parts = [f"Saved as {base.plain(entry.key)}; it expires in {time_left(entry, entry.stored_at)}."]

@@ -161,9 +161,9 @@ def _id(number: str, shown: Mapping[str, Entry]) -> str:
 def _giving_way(merge: MergeEntries, shown: Iterable[Entry]) -> list[Proposal]:
     """The merge; or, if a more trusted entry already covers it, the retirement of the others in its favour."""
     sources = [entry for entry in shown if entry.id in merge.sources]
-    lowest = min((entry.authority for entry in sources), default=0)
-    above = [entry for entry in sources if entry.authority > lowest and says(entry.content, merge.content)]
-    best = max(above, key=lambda entry: entry.authority, default=None)
+    lowest = min((entry.rank for entry in sources), default=0)
+    above = [entry for entry in sources if entry.rank > lowest and says(entry.content, merge.content)]
+    best = max(above, key=lambda entry: entry.rank, default=None)
     if best is None or len(sources) < len(merge.sources):
         return [merge]
     why = f"entry {best.id} says all of it"
@@ -230,7 +230,7 @@ def _duplicates(entries: Sequence[Entry]) -> Iterator[Proposal]:
     """A merge for each group of duplicates; if one entry is more trusted, the others are retired instead."""
     for group in _groups(entries):
         best = max(group, key=_standing)
-        equal = [each for each in group if each.authority == best.authority and not retirement.untouchable(each)]
+        equal = [each for each in group if each.rank == best.rank and not retirement.untouchable(each)]
         if len(equal) == len(group):
             yield _merge(best, group)
             continue
@@ -266,7 +266,7 @@ def _one(here: Entry, there: Entry) -> bool:
 def _standing(entry: Entry) -> tuple[int, bool, bool, int, float, str]:
     """Whose wording is kept: higher authority, then not in capitals, then longer, then earlier."""
     spoken = not entry.content.isupper()
-    return (entry.authority, entry.pinned, spoken, len(entry.content), -entry.created_at.timestamp(), entry.id)
+    return (entry.rank, entry.pinned, spoken, len(entry.content), -entry.created_at.timestamp(), entry.id)
 
 
 def _merge(best: Entry, group: Sequence[Entry]) -> MergeEntries:

@@ -193,6 +193,8 @@ def _require_sound(docket: Docket, merge: MergeEntries) -> None:
     sources = _sources(docket, merge.sources)
     if reason := next((why for each in sources[1:] if (why := retirement.alike_kept(sources[0], each))), None):
         raise ProposalRefused(reason)
+    if len({each.from_tool for each in sources}) > 1:
+        raise ProposalRefused("what a tool brought in is not merged with what is known from elsewhere")
     rests = any(each.evidence for each in sources)
     if not rests and not any(same_fact(merge.content, each.content, None).same for each in sources):
         raise ProposalRefused("it would rest on no message, and no entry says it in these words")
@@ -205,8 +207,8 @@ def _require_sound(docket: Docket, merge: MergeEntries) -> None:
         raise ProposalRefused(reason)
     # A merge has the authority of its least trusted source, whoever proposes it. If a more trusted entry already says
     # all of it, that entry stays as it is, and the others can give way to it.
-    lowest = min(each.authority for each in sources)
-    above = next((each for each in sources if each.authority > lowest and says(each.content, merge.content)), None)
+    lowest = min(each.rank for each in sources)
+    above = next((each for each in sources if each.rank > lowest and says(each.content, merge.content)), None)
     if above is not None:
         raise ProposalRefused(f"entry {above.id} says all of it, and is trusted more than the merge would be")
     if not only_repeats(merge, docket.entries):

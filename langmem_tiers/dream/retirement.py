@@ -93,7 +93,7 @@ def covers(other: Entry, entry: Entry) -> bool:
     """Whether an entry can replace another: it says all of it, for as long, to the same agents."""
     return (
         other.id != entry.id
-        and other.authority >= entry.authority
+        and other.rank >= entry.rank
         and alike_kept(other, entry) is None
         and says(other.content, entry.content)
     )
@@ -104,7 +104,7 @@ def outdates(newer: Entry, older: Entry) -> bool:
 
     Only for what changes over time, and only if it is certain which came later: imports may be in any order.
     """
-    if "import" in {newer.origin, older.origin} or newer.authority < older.authority or alike_kept(newer, older):
+    if "import" in {newer.origin, older.origin} or newer.rank < older.rank or alike_kept(newer, older):
         return False
     told = slot(newer.content)
     if told is None or told.attribute not in _CHANGING or not differ(newer.content, older.content):

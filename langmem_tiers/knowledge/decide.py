@@ -73,14 +73,16 @@ def decide(new: NewEntry, known: ExistingKnowledge, *, least: float, wrong: Coll
     twin, holder = known.twin, known.holder
     if twin is not None and holder is not None and holder.id not in wrong:
         return EntryDecision(outcome="known", there=holder, twin=twin)
-    if twin is not None:
+    if twin is not None and (twin.active or new.rank >= 0 or twin.from_tool):
         return EntryDecision(outcome="known" if twin.active else "reactivated", there=twin, twin=twin)
     for there, similarity in known.near:
         if there.id in wrong or not concerns(there, project=new.project, agent=new.agent):
             continue
         if same_fact(new.content, there.content, similarity, least=least).same:
+            if new.rank < 0 <= there.rank:
+                return EntryDecision(outcome="known", there=there)
             # The one of higher authority is kept, then the longer, then the earlier one.
-            gives_way = (new.authority, len(new.content)) <= (there.authority, len(there.content))
+            gives_way = (new.rank, len(new.content)) <= (there.rank, len(there.content))
             if there.pinned == new.pinned or there.pinned is gives_way:
                 return EntryDecision(outcome="merged", there=there, gives_way=gives_way)
     return EntryDecision(outcome="saved")
@@ -123,14 +125,20 @@ def is_users(drawer: Drawer) -> bool:
     return drawer.origin in {"user", "import"} and drawer.role == "user" and drawer.status == "active"
 
 
-def require(entry: Entry, authority: Authority) -> None:
+def require(entry: Entry, authority: Authority, *, by_tool: bool = False) -> None:
     """Check that a write of this authority may change an entry's content or status.
+
+    `by_tool` says that it rests on a tool's result.
 
     Raises:
         AuthorityTooLow: it may not.
     """
     if reason := forbidden(entry, authority):
         raise AuthorityTooLow(f"Entry {entry.id} cannot be changed: {reason}.")
+    if by_tool and entry.told:
+        raise AuthorityTooLow(
+            f"Entry {entry.id} cannot be changed: it is known from what was said, and this from a tool's result."
+        )
 
 
 def forbidden(entry: Entry, authority: Authority) -> str | None:

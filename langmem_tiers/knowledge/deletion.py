@@ -35,18 +35,18 @@ _DAY = re.compile(r"memory/\d{4}-\d\d-\d\d\.md")
 _LINE = re.compile(r"- \d{4}-\d\d-\d\d: (?P<told>.*) \[§[^\[\]\n]+\]\s*")
 
 
-def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Settings) -> Deleted:
+def delete(writer: EntryWriter, entry_id: str, *, by: Authority, settings: Settings, by_tool: bool = False) -> Deleted:
     """Delete an entry, its other wordings, and repetitions in derived memories, leaving tombstones.
 
     Raises:
-        AuthorityTooLow: the memory may not delete what a user or agent stated.
+        AuthorityTooLow: the memory may not delete what a user or agent stated, nor a tool's result what was said.
     """
     at = from_millis(writer.now)
     entry = writer.read(entry_id)
     if entry is None:
         return Deleted(id=entry_id, existed=False, at=at)
-    if by is Authority.SYSTEM:
-        decide.require(entry, by)
+    if by is Authority.SYSTEM or by_tool:
+        decide.require(entry, by, by_tool=by_tool)
     gone = with_other_wordings(writer, entry)
     ids = [each.id for each in gone]
     said = tombstones.unsaid(writer, gone)

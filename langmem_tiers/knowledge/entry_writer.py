@@ -153,14 +153,18 @@ class EntryWriter:
 
     def _confirm(self, holder: Entry, twin: Entry, new: NewEntry, evidence: Cited) -> Entry:
         """Add evidence and authority to an entry that was said again; `twin` says the same and was merged into it."""
+        if new.rank < 0 <= holder.rank:  # what a tool repeats is neither better known for it, nor said later
+            return holder
         merged = twin.id != holder.id
         if merged:
             twin = self.join(twin, evidence)
         holder = self.join(holder, evidence, via=twin if merged else None)
-        raised, pinned = max(holder.authority, new.authority), holder.pinned or new.pinned
-        if (raised, pinned) == (holder.authority, holder.pinned):
-            return holder
-        return self.change(holder, authority=raised, pinned=pinned)
+        values: dict[str, Any] = {"authority": max(holder.authority, new.authority)}
+        if holder.from_tool and new.told:
+            values = {"origin": new.origin, "path": new.path, "authority": new.authority}
+        values["pinned"] = holder.pinned or new.pinned
+        changed = any(getattr(holder, name) != value for name, value in values.items())
+        return self.change(holder, **values) if changed else holder
 
     def _renew(self, entry: Entry, new: NewEntry, evidence: Cited) -> Entry:
         """Reactivate an entry, with category, tags and so on as they are given now."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.errors import IdentityFull, InvalidInput, TextChanged
+from langmem_tiers.errors import AuthorityTooLow, IdentityFull, InvalidInput, TextChanged
 from langmem_tiers.knowledge import markdown_sections as sections
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.prompt_blocks import identity_block
@@ -35,7 +35,8 @@ class Identity:
     without effect makes none. Each method has a twin named `a…` that does the same in a thread.
 
     If `version` is given, the change is only made if that is the current version (0: never written). Methods that
-    change a part read and write in one transaction: even without `version`, no concurrent change is lost.
+    change a part read and write in one transaction: even without `version`, no concurrent change is lost. A change of
+    the origin `tool` raises `AuthorityTooLow`.
 
     Example:
         >>> identity.add("Speaks German and Portuguese.", section="Languages").text
@@ -160,6 +161,11 @@ class Identity:
 
     def _change(self, edit: Callable[[str], str], *, version: int | None, origin: Origin) -> IdentityText:
         read, known = arguments.optional_whole(version, "version", least=0), validation.origin(origin)
+        if known == "tool":  # it stands before every conversation
+            raise AuthorityTooLow(
+                "A tool's result does not change the profile of the user.",
+                way_out="Save it as a memory of its own, where it is shown as a tool's; or ask the user to say so.",
+            )
         with self._context.open() as store, store.writing() as connection:
             held = identities.newest(connection, store.key)
             _require(read, held)

@@ -343,7 +343,7 @@ class Knowledge:
         by = decide.authority_of_call(origin, corrects=True)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
-            gone = lifecycle.deactivate(writer, entry, told, instead, by=by)
+            gone = lifecycle.deactivate(writer, entry, told, instead, by=by, by_tool=origin == "tool")
             if entry.active:
                 with self._graph(writer) as graph:
                     end_with(graph, entry, "" if instead is None else writer.existing(instead).content)
@@ -373,11 +373,12 @@ class Knowledge:
         name.
 
         Raises:
-            AuthorityTooLow: the memory (`system`, `dream`) may not delete what a user or agent stated.
+            AuthorityTooLow: the memory (`system`, `dream`) may not delete what a user or agent stated, nor a tool's
+                result (`tool`) what is known from what was said.
         """
-        by = decide.authority_of_call(origin, corrects=False)
+        by, which = decide.authority_of_call(origin, corrects=False), arguments.text(entry_id, "entry_id")
         with self._writing() as writer:
-            return deletion.delete(writer, arguments.text(entry_id, "entry_id"), by=by, settings=self._context.settings)
+            return deletion.delete(writer, which, by=by, settings=self._context.settings, by_tool=origin == "tool")
 
     def unmerge(self, entry_id: str) -> Entry:
         """Separate an entry from the one it was merged into: both become what they were before.

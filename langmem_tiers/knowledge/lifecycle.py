@@ -38,12 +38,12 @@ def save(
         # What was corrected or merged meanwhile is corrected in the entry that took its place.
         line = list(writer.succession(wrong))
         wrong = next((each for each in line if each.active), line[-1])
-        decide.require(wrong, new.authority)
+        decide.require(wrong, new.authority, by_tool=new.origin == "tool")
     tombstones.lift(writer, new.content)
     known = writer.known(new.content, project=new.project, agent=new.agent, neighbours=neighbours)
     put_aside = known.twin if known.holder is None else None
     if put_aside is not None and (wrong is None or put_aside.successor != wrong.id):
-        _require_may_return(writer, put_aside, new.authority)
+        _require_may_return(writer, put_aside, new.authority, by_tool=new.origin == "tool")
     saved = writer.place(new, evidence, known, least=least, wrong=() if wrong is None else {wrong.id})
     if wrong is None or wrong.id == saved.entry.id:
         return saved
@@ -74,16 +74,20 @@ def update(
     held = {name: to_millis(value) if isinstance(value, datetime) else value for name, value in held.items()}
     changed = {name: value for name, value in values.items() if value != held[name]}
     if "content" in changed:
-        decide.require(entry, by)
+        decide.require(entry, by, by_tool=values.get("origin") == "tool")
         _require_alone(writer, entry, changed["content"])
         keep_former(writer, entry, "updated")
         changed["authority"] = max(by, entry.authority)
+        if entry.from_tool and by >= Authority.USER:
+            changed["origin"] = "user"
     elif changed and by is Authority.SYSTEM:
         decide.require(entry, by)
     return writer.join(writer.change(entry, **changed) if changed else entry, evidence)
 
 
-def deactivate(writer: EntryWriter, entry: Entry, reason: str, successor: str | None, *, by: Authority) -> Entry:
+def deactivate(
+    writer: EntryWriter, entry: Entry, reason: str, successor: str | None, *, by: Authority, by_tool: bool = False
+) -> Entry:
     """Deactivate an entry. An inactive one stays as it is.
 
     Raises:
@@ -92,7 +96,7 @@ def deactivate(writer: EntryWriter, entry: Entry, reason: str, successor: str | 
     """
     if not entry.active:
         return entry
-    decide.require(entry, by)
+    decide.require(entry, by, by_tool=by_tool)
     if successor is not None:
         writer.existing(successor)
     return writer.retire(entry, reason, successor)
@@ -154,11 +158,11 @@ def enrichments(writer: EntryWriter) -> list[Activity]:
     return activities.latest(writer.connection, writer.space, -1, kind="memory_enriched")
 
 
-def _require_may_return(writer: EntryWriter, entry: Entry, by: Authority) -> None:
+def _require_may_return(writer: EntryWriter, entry: Entry, by: Authority, *, by_tool: bool = False) -> None:
     """Check that a call of this authority may bring back a corrected statement."""
     instead = writer.read(entry.successor) if entry.reason == "corrected" else None
     if instead is not None and instead.active:
-        decide.require(instead, by)
+        decide.require(instead, by, by_tool=by_tool)
 
 
 def _require_alone(writer: EntryWriter, entry: Entry, content: str) -> None:

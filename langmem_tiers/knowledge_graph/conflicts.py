@@ -40,6 +40,9 @@ class Interval(NamedTuple):
     `end`, `reason` and `cause` are computed from the group. An interval that never holds ends where it starts; if its
     start is unknown there is no such moment, and it is not `believed`. `void_by` is the authority that made it void,
     `hidden` are the times at which a nested interval holds instead.
+
+    An `authority` below 0 is that of a tool's result; `told` is what the user said, or what was found in what was said:
+    no tool's result takes its place.
     """
 
     number: int
@@ -49,6 +52,7 @@ class Interval(NamedTuple):
     start_stated: bool
     authority: int
     bounded: bool = False
+    told: bool = False
     slots: tuple[Hashable, ...] = (None,)
     end: int | None = None
     reason: Literal["succeeded", "contradicted", "outranked", "repeated"] | None = None
@@ -97,9 +101,17 @@ def place(new: Interval, known: Iterable[Interval], now: int) -> Placement:
     """Find the place of a new interval among the believed ones of its group.
 
     A statement without dates, if something is already known, holds from now on at the latest: it does not change the
-    past.
+    past. A tool's result does not move the beginning of what was told.
     """
     group = list(known)
+    placed = _placed(new, group, now)
+    here = next((each for each in group if each.number == placed.interval.number), None)
+    if new.authority < 0 and placed.outcome == "moved" and here is not None and here.told:
+        return Placement("known", here)
+    return placed
+
+
+def _placed(new: Interval, group: Sequence[Interval], now: int) -> Placement:
     same = [each for each in group if each.fact == new.fact]
     others = [each for each in group if each.fact != new.fact and not {*each.slots}.isdisjoint(new.slots)]
     if new.start is None and new.stated_end is None:
@@ -183,7 +195,8 @@ def resolve_intervals(group: Iterable[Interval]) -> dict[int, Interval]:
 
     1. Of intervals with the same start, the one of highest authority holds, then the latest statement; the others are
        void. A stay that ends before the other one is kept beside it.
-    2. An interval that starts within the stated bounds of one of higher authority is void.
+    2. An interval that starts within the stated bounds of one of higher authority is void, and so is a tool's result
+       that starts after what was told and before its stated end.
     3. Each of the rest ends at its stated end or at the start of the next one, whatever that states. A stay within it
        does not end it: it is nested, and the outer one holds again afterwards. But if an interval that is not nested
        begins where the stay ends, that is a change and not a return.
@@ -218,7 +231,7 @@ def _decide_starts(group: Sequence[Interval]) -> tuple[list[Interval], dict[int,
     gone: dict[int, Interval] = {}
     for authority in sorted(by_authority, reverse=True):
         level = by_authority[authority]
-        bounded = [each for each in holding if each.start_stated and None not in (each.start, each.stated_end)]
+        bounded = [each for each in holding if _excludes(each, authority)]
         outranked = _outranked(level, bounded) if bounded else {}
         for each in sorted(level, key=lambda each: -each.number):
             there = (other for slot in each.slots for other in starting[slot, each.first])
@@ -232,6 +245,13 @@ def _decide_starts(group: Sequence[Interval]) -> tuple[list[Interval], dict[int,
                     starting[slot, each.first].append(each)
                 holding.append(each)
     return holding, gone
+
+
+def _excludes(each: Interval, authority: int) -> bool:
+    """Whether an interval is not ended by one of lower authority that starts within it."""
+    if authority < 0 and each.told:
+        return True
+    return each.start_stated and None not in (each.start, each.stated_end)
 
 
 def _void(each: Interval, by: Interval, why: Literal["contradicted", "outranked"]) -> Interval:

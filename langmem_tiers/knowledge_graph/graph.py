@@ -198,6 +198,7 @@ class KnowledgeGraph(GraphQueries):
         moment, unit = periods.parse("now" if at is None else at, now=self._context.clock())
         also = self._same_fact(which)
         with writing(self._context) as graph:
+            graph.require(graph.row(which), by, by_tool=origin == "tool")
             _require_open(graph, which, moment)
             for number in also:
                 start = graph.row(number).last.valid_from
@@ -215,6 +216,7 @@ class KnowledgeGraph(GraphQueries):
         which = arguments.text(relation, "relation")
         also = self._same_fact(which)
         with writing(self._context) as graph:
+            graph.require(graph.row(which), by, by_tool=origin == "tool")
             for number in also:
                 relations.withdraw_relation(graph, number, by=by)
             return relations.withdraw_relation(graph, which, by=by)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from langmem_tiers.clock import from_millis, to_millis
-from langmem_tiers.errors import InvalidPeriod, InvalidRelation
+from langmem_tiers.errors import AuthorityTooLow, InvalidPeriod, InvalidRelation
 from langmem_tiers.knowledge_graph.conflicts import (
     Interval,
     Placement,
@@ -39,11 +39,15 @@ from langmem_tiers.records import (
     Relation,
     RelationKind,
     VersionReason,
+    rank_of,
+    was_told,
 )
 from langmem_tiers.storage import entities, relations
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 from langmem_tiers.types import Origin
 
+# What says who stands behind a relation.
+_VOICE = ("origin", "path", "authority")
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -82,7 +86,8 @@ def add_relation(graph: GraphTransaction, said: NewRelation, *, named: Sequence[
     Raises:
         InvalidRelation: it relates something to itself, has no object or two, or an invalid predicate.
         InvalidPeriod: it ends before it begins.
-        AuthorityTooLow: it would end a relation stated with higher authority.
+        AuthorityTooLow: it would end a relation stated with higher authority, or is a tool's result that contradicts
+            what was said.
     """
     return _added(graph, _checked(said), said.predicate, named)
 
@@ -93,11 +98,14 @@ def _added(graph: GraphTransaction, new: NewRelation, said_as: str, named: Seque
     rivals = rivals_of(graph, row)
     placed = place(_interval(graph, row, draft), _intervals(graph, rivals), graph.now)
     row = _stored(graph, row, new, placed, rivals)
-    if new.authority >= Authority.AGENT:
+    by_tool = rank_of(new.origin, new.authority) < 0
+    if new.authority >= Authority.AGENT and not by_tool:
         unbury_statement(graph, subject, new.predicate, target, named)
-    drafts = _begun_before(graph, new, row, draft, rivals) if placed.outcome == "added" else {}
+    drafts = _begun_before(graph, new, row, draft, rivals) if placed.outcome == "added" and not by_tool else {}
     written = _rewrite(graph, row, _placed_draft(draft, placed, row), rivals, drafts)
     own = next((each for each in written if each.number == row.number), row)
+    if by_tool and own.last.reason in DISPLACING:
+        raise AuthorityTooLow(f"A tool's result does not change what was said of {subject.name[:80]!a}.")
     changed = [each for each in written if each.number != row.number]
     relation, *others = graph.relations([own, *changed], known=(*rivals, own))
     return RelationLanded(relation=relation, outcome=placed.outcome, changed=tuple(others))
@@ -290,8 +298,13 @@ def _stored(
         relations.put_rows(*graph.at, [row])
     else:
         if placed.outcome != "known" and placed.interval.stated_end != known.last.stated_to:
-            graph.require(known, new.authority)
+            graph.require(known, new.authority, by_tool=row.rank < 0)
+        if row.rank < 0 <= known.rank:  # what a tool repeats is neither better known for it, nor said later
+            return known
         row = _raised(graph, known, row.authority, row.confidence)
+        if known.rank < 0 and was_told(new.origin, new.path, new.authority):
+            row = row._replace(origin=new.origin, path=new.path, authority=int(new.authority))
+            relations.change(*graph.at, row.number, {name: getattr(row, name) for name in _VOICE})
     if new.evidence:
         relations.add_evidence(*graph.at, row.number, new.evidence, graph.now)
     graph.log_relations(row.number)
@@ -499,7 +512,8 @@ def _interval(graph: GraphTransaction, row: RelationRow, said: VersionRow) -> In
         start=said.valid_from,
         stated_end=said.stated_to,
         start_stated=said.from_stated,
-        authority=row.authority,
+        authority=row.rank,
+        told=row.told,
         slots=slots,
         end=said.valid_to,
     )

@@ -111,12 +111,16 @@ class GraphTransaction:
         """Rows as the records that callers get, each as of its last version; `known` are rows already read."""
         return relations.relations_of(*self.at, rows, with_evidence=evidence, known=known, merged=self._merged_into)
 
-    def require(self, row: RelationRow, by: Authority) -> None:
-        """Require that the author may change a relation.
+    def require(self, row: RelationRow, by: Authority, *, by_tool: bool = False) -> None:
+        """Require that the author may change a relation; `by_tool` if that is a tool's result.
 
         Raises:
             AuthorityTooLow: it was stated with higher authority.
         """
+        if by_tool and row.told:
+            raise AuthorityTooLow(
+                f"Relation {row.id} cannot be changed: a tool's result does not change what was said."
+            )
         if by < row.authority:
             raise AuthorityTooLow(f"Relation {row.id} cannot be changed: somebody of higher authority said so.")
 

@@ -420,6 +420,7 @@ def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], req
     """A relation as a line; scored like an entry of the same authority and fit."""
     row = related.row
     label = f"[relation {source.reference(row.id)}] {related.label}"
+    label = label.rstrip() + (rendering.FROM_TOOL if row.from_tool else "")
     signals = {"match": related.share, "session": related.share, "statement": 1.0}
     age = to_millis(request.now) - row.created_at
     return DerivedHit(
@@ -427,7 +428,7 @@ def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], req
         kind="relation",
         ref=row.id,
         text=related.text,
-        line=rendering.render_known(label.rstrip() + rendering.render_ended(ended), related.text),
+        line=rendering.render_known(label + rendering.render_ended(ended), related.text),
         scores={"graph": round(related.share, _DECIMALS)},
         score=_score(
             source, signals, request, trust=_AUTHORITY[row.authority] * (_NO_LONGER if ended else 1.0), age=age

@@ -24,6 +24,8 @@ from langmem_tiers.records import (
     Relation,
     RelationKind,
     VersionReason,
+    rank_of,
+    was_told,
 )
 from langmem_tiers.storage import entities, facts, graph_evidence
 from langmem_tiers.storage.schema import drawers, relation_evidence, relation_versions, relations
@@ -83,6 +85,21 @@ class RelationRow(NamedTuple):
     def believed(self) -> bool:
         """Whether it is currently believed."""
         return self.last.until is None
+
+    @property
+    def rank(self) -> int:
+        """As `Entry.rank`."""
+        return rank_of(self.origin, self.authority)
+
+    @property
+    def told(self) -> bool:
+        """As `Entry.told`."""
+        return was_told(self.origin, self.path, self.authority)
+
+    @property
+    def from_tool(self) -> bool:
+        """Whether it comes from a tool's result, and from nowhere else."""
+        return self.rank < 0
 
 
 _COLUMNS = tuple(relations.c[name] for name in RelationRow._fields[:-1])

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from langmem_tiers.settings import WorkingSettings
     from langmem_tiers.working.keys import NamespaceKind
 
+RESULT = "tool-result"
+"""The category of what a tool has answered."""
 _MINUTE, _DAY = 60_000, 86_400_000  # milliseconds
 _OWN = "Your own entries (get_from_working_memory reads one):"
 _OF_PATROLS = "Findings of patrols (get_from_working_memory reads one by its full key):"
