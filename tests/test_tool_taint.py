@@ -162,7 +162,7 @@ def against(saving, alice, contrary, relation):
             saving("add_relation", talk, subject="user", predicate=predicate, object=target, **more)
 
 
-@pytest.mark.parametrize("said, fact, contrary, relation", FACTS)
+@pytest.mark.parametrize(("said", "fact", "contrary", "relation"), FACTS)
 @pytest.mark.parametrize("how", ["found in a message", "saved as theirs", "pinned by the host"])
 def test_a_tools_result_never_wins_over_what_the_user_said(how, said, fact, contrary, relation, saving, memory):
     alice = told(memory, said)
@@ -180,7 +180,7 @@ def test_a_tools_result_never_wins_over_what_the_user_said(how, said, fact, cont
     assert not [line for line in alice.profile.prompt_block().splitlines() if contrary.split()[-1] in line]
 
 
-@pytest.mark.parametrize("said, fact, contrary, relation", FACTS)
+@pytest.mark.parametrize(("said", "fact", "contrary", "relation"), FACTS)
 def test_what_the_user_says_later_takes_the_place_of_what_a_tool_said(said, fact, contrary, relation, saving, memory):
     saving("save_memory", reading("What does this page say?", fact), content=fact)
     alice = told(memory, said)
@@ -210,7 +210,7 @@ BESIDE = (
 )
 
 
-@pytest.mark.parametrize("said, fact", SAID)
+@pytest.mark.parametrize(("said", "fact"), SAID)
 @pytest.mark.parametrize("page", BESIDE)
 def test_what_the_user_said_stays_theirs_with_tools_results_beside_it(page, said, fact, saving, memory):
     answer = saving("save_memory", reading(said, page.format(said=said)), content=fact)
