@@ -40,7 +40,7 @@ from langmem_tiers.graphs.visit import goes_on_with
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
 from langmem_tiers.knowledge.preferences import needs_permission
 from langmem_tiers.pointers import beside
-from langmem_tiers.recall.rendering import ASK_FIRST, FROM_TOOL, excerpt, render_ended
+from langmem_tiers.recall.rendering import ASK_FIRST, FROM_TOOL, excerpt, quoted_in, render_ended, render_quoted
 from langmem_tiers.records import Entry
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer
@@ -94,8 +94,9 @@ def entry_line(
 
 
 def drawer_line(drawer: Drawer, text: str, ended: Sequence[str] = ()) -> str:
-    """`[pointer] date speaker (what of it is no longer so): words`."""
-    speaker = " ".join(escape(drawer.speaker or drawer.role).split()) + render_ended(ended)
+    """`[pointer] date speaker, what it quotes (what of it is no longer so): words`."""
+    speaker = " ".join(escape(drawer.speaker or drawer.role).split())
+    speaker += render_quoted(quoted_in(drawer)) + render_ended(ended)
     return item(text, f"[{drawer.pointer}] {day(drawer.said_at)} {speaker}: ")
 
 

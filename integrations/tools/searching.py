@@ -17,14 +17,15 @@ from langmem_tiers.integrations.tools.versions import versions
 from langmem_tiers.knowledge.fallbacks import still_read
 from langmem_tiers.knowledge.results import CategoryCount, EpisodeFound
 from langmem_tiers.language.periods import first_moment, last_moment
+from langmem_tiers.language.quotations import marked
 from langmem_tiers.layers import LayerFound
 from langmem_tiers.pointers import find_pointers
 from langmem_tiers.recall.message_search import search_messages
-from langmem_tiers.recall.rendering import excerpt, render_ended
+from langmem_tiers.recall.rendering import excerpt, quoted_in, render_ended
 from langmem_tiers.recall.request import parse
 from langmem_tiers.records import Entry, Episode
 from langmem_tiers.space import Space
-from langmem_tiers.types import Candidate, KnownCandidate, Receipt
+from langmem_tiers.types import Candidate, Drawer, KnownCandidate, Receipt
 from langmem_tiers.wording import counted
 
 _MOST = 10
@@ -166,7 +167,10 @@ def _drawer(call: Call, source: Space, pointer: str) -> ToolAnswer:
     when = f"said {drawer.said_at:%Y-%m-%d %H:%M} UTC in session {drawer.session}, filed under {drawer.wing}"
     ended = source.ended([drawer])[drawer.number]
     here = replace(drawer, pointer=call.reference(drawer.pointer, source.name))
-    shown = [base.drawer_line(here, base.cut(drawer.content, _WHOLE), ended), base.item(when)]
+    shown = [
+        base.drawer_line(here, base.cut(marked(drawer.content, quoted_in(drawer)), _WHOLE), ended),
+        base.item(when),
+    ]
     if drawer.superseded_by is not None:
         after = source.drawer(drawer.superseded_by)
         seen = f": see {call.reference(after.pointer, source.name)}" if after else ""
@@ -218,12 +222,14 @@ def search_history(
     terms = parse(query, 0).terms
     refs = [call.reference(each.episode.id, each.space) for each in summaries]
     shown = [_summary_line(each, ref) for each, ref in zip(summaries, refs, strict=True)]
-    shown += [
-        base.drawer_line(each.drawer, excerpt(each.drawer.content, terms, _MESSAGE_SHOWN), each.ended) for each in said
-    ]
+    shown += [base.drawer_line(each.drawer, _message_shown(each.drawer, terms), each.ended) for each in said]
     header = f"{len(summaries)} summaries and {len(said)} messages, best first; get_memory shows one in full"
     artifact = {"pointers": [each.drawer.pointer for each in said], "episodes": refs}
     return ToolAnswer(base.fenced(header, shown), artifact)
+
+
+def _message_shown(drawer: Drawer, terms: Sequence[str]) -> str:
+    return excerpt(drawer.content, terms, _MESSAGE_SHOWN, quoted=quoted_in(drawer))
 
 
 def _told_of(call: Call, found: Sequence[EpisodeFound]) -> ToolAnswer:

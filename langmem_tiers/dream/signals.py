@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, get_args
 
@@ -12,6 +13,7 @@ from langmem_tiers.dream import feedback
 from langmem_tiers.dream.types import Signal
 from langmem_tiers.errors import InvalidInput, InvalidPointer, TextTooLong
 from langmem_tiers.knowledge import validation
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.palace.lookup import find_drawer
 from langmem_tiers.records import SpokenTurn
 from langmem_tiers.storage import drawers, dreams
@@ -193,8 +195,12 @@ def gathered(connection: Connection, space: str, since: int, most: int) -> list[
 
 
 def typed(turns: Iterable[SpokenTurn]) -> list[SpokenTurn]:
-    """The turns that are somebody's own words: a user who pasted a recalled block did not say what is in it."""
-    return [turn for turn in turns if turn.role != "user" or not holds_block(turn.content)]
+    """The turns that are somebody's own words, with blanks for what a user only quotes.
+
+    A user who pasted a recalled block did not say what is in it, and such a turn is left out.
+    """
+    mine = (turn for turn in turns if turn.role != "user" or not holds_block(turn.content))
+    return [replace(turn, content=own_words(turn.content)) if turn.role == "user" else turn for turn in mine]
 
 
 def united(heard: Iterable[Signal], recorded: Iterable[FeedbackRow], turns: Sequence[SpokenTurn]) -> list[Signal]:

@@ -14,6 +14,7 @@ from langmem_tiers.errors import AuthorityTooLow
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.results import Outcome
 from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.words import stems
 from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.types import Drawer, Origin
@@ -113,7 +114,7 @@ def authority_of_call(
     Raises:
         InvalidInput: it is not a known origin.
     """
-    said_by_user = [drawer.content for drawer in evidence if is_users(drawer)]
+    said_by_user = [own_words(drawer.content) for drawer in evidence if is_users(drawer)]
     plain = _OF_ORIGIN.get(validation.origin(origin), Authority.SYSTEM)
     if origin == "assistant" and content is not None and support(said_by_user, content) >= SUPPORT:
         plain = Authority.USER

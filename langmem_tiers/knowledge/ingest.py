@@ -17,6 +17,7 @@ from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Embed, Neighbours, find_neighbours
 from langmem_tiers.knowledge.results import IngestedEntries, RefusedEntry, Saved
 from langmem_tiers.language import contradictions
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.words import occurs
 from langmem_tiers.naming import new_id
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry, Proposal
@@ -243,7 +244,7 @@ def _checked(
         InvalidInput: it is unfounded, hostile, or cannot be stored.
     """
     evidence = tuple({each.drawer: each for each in reversed(proposal.evidence)}.values())[::-1]
-    if reason := _unfounded(evidence, cited) or _hostile(proposal):
+    if reason := _unfounded(evidence, cited) or _only_quoted(proposal, evidence, cited) or _hostile(proposal):
         raise InvalidInput(reason)
     by_user = all(decide.is_users(cited[each.drawer]) for each in evidence)
     rank = Authority.CORRECTION if proposal.kind == "correction" else authority
@@ -270,6 +271,21 @@ def _no_witness(evidence: Evidence, drawer: Drawer | None) -> str | None:
     if not occurs(evidence.quote, drawer.content):
         return f"its quote does not occur in drawer {evidence.drawer}"
     return None
+
+
+def _only_quoted(proposal: Proposal, evidence: Sequence[Evidence], cited: Mapping[int, Drawer]) -> str | None:
+    """Why words that a user quotes are no evidence, or None. The rules read nothing else; a model may cite anything."""
+    if proposal.path == "rule":
+        return None
+    shown = ((each, cited[each.drawer]) for each in evidence)
+    return next(
+        (
+            f"drawer {each.drawer} only quotes it"
+            for each, drawer in shown
+            if drawer.role == "user" and not occurs(each.quote, own_words(drawer.content))
+        ),
+        None,
+    )
 
 
 def _hostile(proposal: Proposal) -> str | None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BeforeValidator
 
 from langmem_tiers.language.characters import one_line
+from langmem_tiers.language.quotations import bracketed, quotations
 from langmem_tiers.language.turns import is_of_another
 from langmem_tiers.records import Said
 from langmem_tiers.trust.taint import holds_block, tainted
@@ -69,7 +70,12 @@ def transcript(turns: Sequence[Said], *, mark: str = "", longest: int = _LONGEST
         if (said_on := f"{turn.said_at:%A, %Y-%m-%d}") != day:
             day = said_on
             yield f"Said on {day}:"
-        yield f"{mark.format(number=number)}{_speaker(turn)}: {_shown(turn.content, longest)}"
+        yield f"{mark.format(number=number)}{_speaker(turn)}: {_shown(_with_quotations(turn), longest)}"
+
+
+def _with_quotations(turn: Said) -> str:
+    """The turn with what a user only quotes in brackets, cut where the model would not be shown more of it."""
+    return bracketed(turn.content, quotations(turn.content)) if turn.role == "user" else turn.content
 
 
 def _speaker(turn: Said) -> str:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Literal
 
 from sqlalchemy import Connection
@@ -28,9 +29,11 @@ from langmem_tiers.knowledge_graph.types import RelationLanded
 from langmem_tiers.language import kinship, periods, predicates, reader
 from langmem_tiers.language.claims import ME, SOMEBODY_ELSE, Claim
 from langmem_tiers.language.periods import Exactness
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.values import Value
+from langmem_tiers.language.words import occurs
 from langmem_tiers.records import Authority, Entity, Episode, RefusedProposal, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import drawers, episodes, relations
@@ -164,8 +167,13 @@ class _Ingestion:
             name = str(row.body.get("name") or "")
             self._apply_or_refuse(row, Claim(subject=name, predicate="", subject_type=types.get(name_key(name), "")))
 
+    @cached_property
+    def _own(self) -> str:
+        """The message without what it only quotes."""
+        return own_words(self.message.drawer.content) if self.message.drawer else ""
+
     def _read(self, types: Mapping[str, str]) -> list[tuple[ProposalRow, Claim]]:
-        turn = self.message.drawer.content if self.message.drawer else ""
+        turn = self._own
         found: list[tuple[ProposalRow, Claim]] = []
         for row in self.message.proposals:
             if row.kind != "relation":
@@ -240,6 +248,9 @@ class _Ingestion:
             raise RefusedClaim("it holds a secret")
         if not claim.subject.strip():
             raise RefusedClaim("a part of it is missing")
+        # The rules read nothing else; a model may cite anything.
+        if row.path == "model" and not occurs(row.quote, self._own):
+            raise RefusedClaim("the message only quotes it")
 
     def _refuse(self, claim: Claim, reason: str) -> None:
         """Record a refusal; without the words of anything deleted, and not at all where no one would miss it."""

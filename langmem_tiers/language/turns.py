@@ -10,6 +10,7 @@ from langmem_tiers.language.answers import in_full
 from langmem_tiers.language.chatter import substance
 from langmem_tiers.language.ellipsis import filled_in
 from langmem_tiers.language.introductions import introduced
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.rules import Listener
 from langmem_tiers.language.sentences import Sentence, is_latin, sentences
@@ -84,13 +85,19 @@ class Reading:
                 if turn.role in {"tool", "system"}:
                     continue
                 mine = may_speak(turn) and turn.speaker == self.said.speaker
-                for sentence in sentences(turn.content[:LONGEST]):  # questions too, since they name values
+                for sentence in sentences(own_part(turn)):  # questions too, since they name values
                     yield Statement(sentence=sentence, said=turn, ago=ago, mine=mine)
 
 
 def may_speak(turn: Said) -> bool:
     """Whether the words of a turn are the user's own."""
     return turn.role == "user" and turn.origin in {"user", "import"}
+
+
+def own_part(turn: Said) -> str:
+    """The part of a turn that is looked at, with blanks for what a user only quotes."""
+    shown = turn.content[:LONGEST]
+    return own_words(shown) if turn.role == "user" else shown
 
 
 def _named(turn: Said) -> str | None:
@@ -151,13 +158,13 @@ def _telling(others: Iterable[Sentence]) -> Sentence | None:
 
 
 def _sentences(turn: Said) -> list[Sentence]:
-    """The sentences in the part of a turn that is looked at; none if it is a joke or in another script."""
-    shown = turn.content[:LONGEST]
+    """The user's own sentences in the part that is looked at; none if it is a joke or in another script."""
+    shown = own_part(turn)
     if not is_latin(shown) or speech_acts.jokes_throughout(shown):
         return []
     read = sentences(shown)
     # The last one may be cut in the middle.
-    return read[:-1] if is_cut(turn) and read and read[-1].stop >= len(shown.rstrip()) else read
+    return read[:-1] if is_cut(turn) and read and read[-1].stop >= len(turn.content[:LONGEST].rstrip()) else read
 
 
 def quote(said: Said, sentence: Sentence) -> str:

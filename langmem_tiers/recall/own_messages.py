@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import standing
+from langmem_tiers.language import quotations
 from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.needs import Need, asks_for_all, is_list, tells_of_oneself
 from langmem_tiers.language.plans import is_undone
@@ -142,10 +144,11 @@ def _newest(source: SpaceSnapshot, most: int) -> dict[int, Drawer]:
 
 
 def own_words(source: SpaceSnapshot, numbers: Collection[int], *, most: int = _LOOKED_AT) -> dict[int, Drawer]:
-    """The newest of these messages that the user wrote."""
+    """The newest of these messages that the user wrote, with blanks for what they only quote."""
     known = sorted(_said_by_then(source, set(numbers)), reverse=True)[:most]
     found = drawers.read(source.connection, source.key, known)
-    return {number: drawer for number, drawer in found.items() if drawer.role == "user"}
+    own = ((number, drawer) for number, drawer in found.items() if drawer.role == "user")
+    return {number: replace(drawer, content=quotations.own_words(drawer.content)) for number, drawer in own}
 
 
 def _nearest(source: SpaceSnapshot, vector: Vectors | None) -> list[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers import block_lines
 from langmem_tiers.fencing import CLOSING, OPENING, escape
 from langmem_tiers.language.chatter import SENTENCE_END, telling_part
+from langmem_tiers.language.quotations import Quotation, marked, origins, quotations, whole_lines
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
 from langmem_tiers.types import Drawer, RecalledItem
@@ -36,6 +37,8 @@ ASK_FIRST = " (ask the user before acting on this)"
 """What stands behind the label of something that the agent is not to act upon by itself."""
 FROM_TOOL = " (from a tool's result, not the user's word)"
 """What stands behind something that the agent saved out of what a tool brought in."""
+QUOTING = ", in the lines with > quoting {}"
+"""What stands behind the speaker of a message with passages that others wrote."""
 _OMITTED = " […] "
 # To leave out fewer characters at an end saves nothing.
 _FEWEST_OMITTED = 16
@@ -58,9 +61,20 @@ def render(items: Sequence[str], header: str = HEADER) -> str:
     return "\n".join((OPENING, header, *items, CLOSING))
 
 
-def render_item(drawer: Drawer, text: str, ended: Sequence[str] = ()) -> str:
-    """One line, or more with the rest indented: pointer, date, speaker, what is over, text."""
-    speaker = escape(drawer.speaker or drawer.role).replace("\n", " ") + render_ended(ended)
+def quoted_in(drawer: Drawer) -> tuple[Quotation, ...]:
+    """What a user's message only quotes."""
+    return quotations(drawer.content) if drawer.role == "user" else ()
+
+
+def render_quoted(quoted: Sequence[Quotation]) -> str:
+    """What says behind a speaker that a message quotes, and from where; an empty string if it does not."""
+    named = origins(whole_lines(quoted))
+    return escape(QUOTING.format(named)) if named else ""
+
+
+def render_item(drawer: Drawer, text: str, ended: Sequence[str] = (), quoted: Sequence[Quotation] = ()) -> str:
+    """One line, or more with the rest indented: pointer, date, speaker, what it quotes, what is over, text."""
+    speaker = escape(drawer.speaker or drawer.role).replace("\n", " ") + render_quoted(quoted) + render_ended(ended)
     return block_lines.line(block_lines.label(drawer.pointer, drawer.said_at, speaker), text)
 
 
@@ -82,11 +96,12 @@ def excerpt(
     names: Collection[str] | None = None,
     *,
     asking: bool = True,
+    quoted: Sequence[Quotation] = (),
 ) -> str:
     """`text` if it is short, else verbatim the run of sentences around the hit and the query words.
 
     If `names` are given, of those who speak, chatter before and after is left out as well, and unless `asking`, short
-    questions at the end.
+    questions at the end. What is `quoted` in it stands in lines that begin with ">".
     """
     start, stop = (0, len(text)) if names is None else _telling_part(text, names, asking=asking)
     if stop - start > most:
@@ -95,7 +110,10 @@ def excerpt(
         start, stop = start + begin, start + end
     head = _OMITTED.lstrip() if start else ""
     tail = _OMITTED.rstrip() if stop < len(text) else ""
-    return f"{head}{text[start:stop].strip()}{tail}"
+    shown = marked(text, quoted, start, stop).strip()
+    if head and shown.startswith(">"):
+        head = f"{head.rstrip()}\n"
+    return f"{head}{shown}{tail}"
 
 
 def _telling_part(text: str, names: Collection[str], *, asking: bool) -> Span:
@@ -211,10 +229,11 @@ def pack(
         if drawer is None or count(render_item(drawer, "", over)) > budget:
             left_out.append(found.key)
             continue
+        quoted = quoted_in(drawer)
         answered = (found.space, found.facts.room, found.facts.place + 1) in places
         for length in (int(longest * share) for share in _SHARES):
-            said = excerpt(drawer.content, terms, length, hits.get(found.key), names, asking=answered)
-            line = render_item(drawer, said, over)
+            said = excerpt(drawer.content, terms, length, hits.get(found.key), names, asking=answered, quoted=quoted)
+            line = render_item(drawer, said, over, quoted)
             tokens = count(line + "\n")
             if tokens <= budget:
                 budget -= tokens

@@ -14,8 +14,9 @@ from typing import Literal, get_args
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.language.characters import one_line
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.sentences import is_latin
-from langmem_tiers.language.words import passage
+from langmem_tiers.language.words import occurs, passage
 from langmem_tiers.records import Evidence, Proposal, ProposalKind, RefusedProposal, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.feedback import FeedbackRow
@@ -146,7 +147,17 @@ def _unfounded(content: str, cited: ToldFact | ToldEntity | ToldRelation, window
         return f"line {cited.turn} was said by the {turn.role}"
     if sum(map(str.isalnum, cited.quote)) < _LEAST_LETTERS:
         return "it quotes nothing"
-    return None if _evidence(cited, window) else f"its quote does not occur in line {cited.turn}"
+    evidence = _evidence(cited, window)
+    if not evidence:
+        return f"its quote does not occur in line {cited.turn}"
+    return _only_quoted(evidence, window)
+
+
+def _only_quoted(evidence: Sequence[Evidence], window: Window) -> str | None:
+    """Why words that a user quotes are no evidence, or None."""
+    own = {turn.drawer: own_words(turn.content) for turn in (*window.before, *window.turns) if turn.role == "user"}
+    quoted = (each for each in evidence if each.drawer in own and not occurs(each.quote, own[each.drawer]))
+    return "its words are only quoted there" if next(quoted, None) else None
 
 
 def _evidence(cited: ToldFact | ToldEntity | ToldRelation, window: Window) -> tuple[Evidence, ...]:

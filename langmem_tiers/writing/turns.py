@@ -14,6 +14,7 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.errors import InvalidInput, InvalidText, TextTooLong
 from langmem_tiers.knowledge import validation
 from langmem_tiers.language.first_person import PREFERS, TELLS, prefers, statements, tells
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.tags import tags
 from langmem_tiers.models.chunking import split
 from langmem_tiers.settings import TextSettings
@@ -72,8 +73,13 @@ def new_drawer(incoming: IncomingTurn, settings: TextSettings) -> NewDrawer:
 
 
 def statements_of(content: str, *, role: str, speaker: str | None) -> tuple[Span, ...]:
-    """Spans in which people speak about themselves: users and named speakers; an assistant's "I" is only a phrase."""
-    return statements(content) if role == "user" or speaker else ()
+    """Spans in which people speak about themselves: users and named speakers; an assistant's "I" is only a phrase.
+
+    What a user only quotes is somebody else's.
+    """
+    if role == "user":
+        return statements(own_words(content))
+    return statements(content) if speaker else ()
 
 
 def cut(content: str, spans: Iterable[Span], limit: int) -> tuple[Span, ...]:
