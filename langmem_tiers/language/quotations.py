@@ -35,7 +35,7 @@ _HEADERS: dict[str, str] = {
     label: name for name, labels in table("quotations")["headers"].items() for label in labels.split()
 }
 _FROM = frozenset(table("quotations")["headers"]["from"].split())
-_LEAST_HEADERS = 2
+_LEAST_HEADERS, _MOST_HEADERS = 2, 12
 _LEAST_SPOKEN = 2  # lines of a chat that make one
 _LEAST_LOGGED = 3
 _LEAST_SAID = 4  # words in quotation marks: fewer are a name or a title
@@ -192,7 +192,7 @@ def marked(text: str, quoted: Iterable[Quotation], start: int = 0, stop: int | N
         parts.append(before if begin == start or before.endswith("\n") else f"{before.rstrip(' ')}\n")
         parts += (_marked_line(line) for line in text[begin:end].splitlines(keepends=True))
         after = text[end:stop]
-        parts.append("" if not after or text[begin:end].endswith("\n") else "\n")
+        parts.append("" if not after or text[begin:end].endswith("\n") or after.startswith("\n") else "\n")
         place = end if text[begin:end].endswith("\n") else end + len(after) - len(after.lstrip(" "))
     return "".join((*parts, text[place:stop]))
 
@@ -333,7 +333,7 @@ def _mails(lines: Sequence[_Line]) -> Iterator[_Passage]:
 def _headers(lines: Sequence[_Line], first: int) -> tuple[int, str]:
     """How many header lines begin here, if there are enough different ones, and who sent it."""
     names, sender, number = set[str](), "", first
-    while number < len(lines) and (found := _HEADER.match(lines[number].text[:_LONGEST_LINE])):
+    while number < min(first + _MOST_HEADERS, len(lines)) and (found := _HEADER.match(lines[number].text[:_LONGEST_LINE])):
         label = found["label"].casefold()
         if label not in _HEADERS or not found["value"].strip():
             break
