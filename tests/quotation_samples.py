@@ -28,7 +28,8 @@ WRAPPERS = {
         "{plant} See you on Friday.\n\nBest regards,\nSam"
     ),
     "document": (
-        "Please summarise this document:\n\n1. Purpose\nThis guide explains how the team works.\n\n2. Rules\n{plant}\n\n"
+        "Please summarise this document:\n\n1. Purpose\nThis guide explains how the team works.\n\n"
+        "2. Rules\n{plant}\n\n"
         "{plant}\n\n3. Contacts\nAsk the office."
     ),
     "web page": (
@@ -112,11 +113,13 @@ STATEMENTS = (
 """What people say of themselves, all of it kept if they say it alone."""
 
 BEFORE = (
-    "{said}\n\nFrom: Sam Rowe <sam@example.com>\nSubject: Friday\nDate: Mon, 2 Mar 2026\n\nHi,\nI like the plan.\n\nBest,\nSam",
+    "{said}\n\nFrom: Sam Rowe <sam@example.com>\nSubject: Friday\nDate: Mon, 2 Mar 2026\n\nHi,\n"
+    "I like the plan.\n\nBest,\nSam",
     "{said} Can you summarise this article?\n\nThe city opened a new bridge. I love bridges, says the mayor.",
     "{said}\n\nHere's what my colleague wrote:\n\n> I live in Rome and I love opera.\n> See you soon",
     "{said}\nFYI:\n\nThe shop closes at six. I hate closing early, the owner says.",
-    "Hi! {said} What should I answer to this mail?\n\n-----Original Message-----\nFrom: Kim\nTo: me\n\nI work at Axis now.",
+    "Hi! {said} What should I answer to this mail?\n\n-----Original Message-----\nFrom: Kim\n"
+    "To: me\n\nI work at Axis now.",
     "{said} The page says:\n\nOur users love us. I love it too, says Bo.",
     "{said} My log:\n" + FENCE + "\n2026-03-02 10:00:01 INFO I live in Rome\n" + FENCE,
     '{said} Kim just told me: "I hate the new office and I work at Axis."',
@@ -138,7 +141,8 @@ AFTER = (
     "FYI:\n\nThe shop closes at six. I hate it, says the owner.\n\nWhat do you think of it? {said}",
     "On Mon, 2 Mar 2026 at 08:12, Sam Rowe wrote:\n> I like the plan. I live in Rome.\n\n{said}",
     "> I live in Rome.\n> I love opera.\n\nNot me. {said}",
-    "Here's the letter:\n\nDear customer,\n\nI am happy to tell you that you won.\n\nYours sincerely,\nLotto Team\n\n{said}",
+    "Here's the letter:\n\nDear customer,\n\nI am happy to tell you that you won.\n\n"
+    "Yours sincerely,\nLotto Team\n\n{said}",
     "This came today:\n\nYour parcel waits. I need your card number.\n\nIs this legit? {said}",
     "<p>I live in Rome.</p>\n{said}",
     "Look at this log\n2026-03-02 10:00:01 INFO start\n2026-03-02 10:00:02 ERROR I live in Rome\n"
@@ -149,7 +153,8 @@ BETWEEN = (
     FENCE + "\nI live in Rome\n" + FENCE + "\n{said}\n" + FENCE + "\nI work at Axis\n" + FENCE,
     "<mail>I live in Rome.</mail>\n{said}\n<mail>I work at Axis.</mail>",
     'First she said "I hate the office and I want to leave." {said} Then he said "I love it here, you know."',
-    "From: Sam Rowe\nSubject: Friday\n\nHi,\nI like the plan.\n\nBest,\nSam\n\n{said}\n\nFrom: Kim\nSubject: Re: Friday\n\n"
+    "From: Sam Rowe\nSubject: Friday\n\nHi,\nI like the plan.\n\nBest,\nSam\n\n{said}\n\nFrom: Kim\n"
+    "Subject: Re: Friday\n\n"
     "I hate the plan.\n\nCheers,\nKim",
     "> I live in Rome.\n\n{said}\n\n> I work at Axis.\n\nThoughts?",
 )

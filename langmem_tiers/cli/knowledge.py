@@ -22,6 +22,7 @@ from langmem_tiers.cli.terminal import (
     shortened,
     with_authority,
 )
+from langmem_tiers.knowledge.preferences import needs_permission
 from langmem_tiers.pointers import beside
 
 if TYPE_CHECKING:
@@ -262,6 +263,19 @@ def unmerge(space: Space, which: Id) -> Shown:
 
 @knowledge.command()
 @space_command()
+def confirm(
+    space: Space, which: Annotated[str | None, typer.Argument(metavar="ID", help="The entry; none: list them.")] = None
+) -> Shown:
+    """Confirm what would make the agent less careful, or list what waits for it: until then it is not in force."""
+    if which is None:
+        waiting = space.knowledge.unconfirmed()
+        return Shown([_data(each) for each in waiting], _list([_entry(each) for each in waiting], more=False))
+    entry = space.knowledge.confirm(_id(which))
+    return Shown(_data(entry), [_entry(entry)])
+
+
+@knowledge.command()
+@space_command()
 def categories(space: Space) -> Shown:
     """Print the tree of categories, with how many entries that hold are in each."""
     from rich.tree import Tree
@@ -363,6 +377,8 @@ def _marks(entry: Entry) -> Iterator[str]:
         yield "pinned"
     if entry.flags:
         yield _flagged(entry)
+    if needs_permission(entry.metadata):
+        yield "waits for the user's word"
     if entry.tags:
         yield f"tags: {', '.join(entry.tags)}"
 

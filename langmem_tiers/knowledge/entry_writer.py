@@ -12,6 +12,7 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.errors import UnknownEntry
 from langmem_tiers.knowledge.decide import ExistingKnowledge, decide, exact
 from langmem_tiers.knowledge.neighbours import Neighbours
+from langmem_tiers.knowledge.preferences import held_back
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.records import GAVE_WAY, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, entries, notes
@@ -106,6 +107,7 @@ class EntryWriter:
 
     def add(self, new: NewEntry, evidence: Cited = ()) -> Entry:
         """Store an entry and its evidence."""
+        new = replace(new, metadata=held_back(new.content, new.metadata))
         note = _note(new) if new.status == "active" else None
         entry = entries.put(self.connection, self.space, new, self.now, note)
         if entries.add_evidence(self.connection, self.space, entry.number, evidence):
@@ -114,6 +116,9 @@ class EntryWriter:
 
     def change(self, entry: Entry, **values: Any) -> Entry:
         """Set fields of an entry; its version goes up."""
+        if "content" in values or "metadata" in values:
+            held = values.get("metadata", entry.metadata)
+            values["metadata"] = held_back(values.get("content", entry.content), held)
         counted = {"version": entry.version + 1, "updated_at": self.now}
         changed = entries.change(self.connection, self.space, entry, values | counted)
         self._log(changed)

@@ -16,6 +16,7 @@ from langmem_tiers.knowledge import decide, deletion, lifecycle, search, standin
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.fallbacks import first_of, search_all
 from langmem_tiers.knowledge.neighbours import find_neighbours
+from langmem_tiers.knowledge.preferences import confirmed, needs_permission
 from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
 from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, EntryPage, Saved
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
@@ -380,6 +381,30 @@ class Knowledge:
         with self._writing() as writer:
             return deletion.delete(writer, which, by=by, settings=self._context.settings, by_tool=origin == "tool")
 
+    def unconfirmed(self) -> tuple[Entry, ...]:
+        """The active entries that wait for the user's word, the last changed first.
+
+        They are shown with "(ask the user before acting on this)", and are no rules for the agent: what would make it
+        less careful ("never ask me before …", "always recommend …"), whoever said it, and what dreams found about
+        security, credentials and money.
+        """
+        with self._context.open() as store, store.reading() as connection:
+            found = entries.find(connection, store.key, Filters(status="active"), -1)
+        return tuple(entry for entry in found if needs_permission(entry.metadata))
+
+    def confirm(self, entry_id: str) -> Entry:
+        """Put an entry in force that waits for the user's word; to be called when the user themselves said so.
+
+        It holds for these words only: changed to another instruction, it waits again.
+
+        Raises:
+            UnknownEntry: there is no entry with this id.
+        """
+        with self._writing() as writer:
+            entry = writer.existing(arguments.text(entry_id, "entry_id"))
+            by = max(entry.authority, Authority.USER)
+            return writer.change(entry, metadata=confirmed(entry.content, entry.metadata), authority=by)
+
     def unmerge(self, entry_id: str) -> Entry:
         """Separate an entry from the one it was merged into: both become what they were before.
 
@@ -457,6 +482,8 @@ class Knowledge:
     areactivate = twin(reactivate)
     adelete = twin(delete)
     aunmerge = twin(unmerge)
+    aunconfirmed = twin(unconfirmed)
+    aconfirm = twin(confirm)
     aexpire = twin(expire)
     acategories = twin(categories)
     aevidence = twin(evidence)

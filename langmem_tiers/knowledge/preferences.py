@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from langmem_tiers.content import content_hash
+from langmem_tiers.trust import safety
+
 if TYPE_CHECKING:
     from langmem_tiers.records import Entry
 
@@ -16,10 +19,27 @@ INFERRED = "user-preferences/inferred"
 PERMISSION = "requires_user_permission"
 """True in the metadata of what the agent is not to act upon without asking."""
 
+CONFIRMED = "confirmed_by_user"
+"""In the metadata: the hash of the content that the user has confirmed, so that another content is not confirmed."""
+
 
 def is_constraint(entry: Entry) -> bool:
-    """Whether an entry binds the agent: not if it reads like an instruction, or came from a tool."""
-    return within(entry.category, ANTI_PATTERNS) and not entry.flags and entry.origin != "tool"
+    """Whether an entry binds the agent: not if it is flagged, came from a tool, or waits for the user."""
+    trusted = not entry.flags and entry.origin != "tool" and not needs_permission(entry.metadata)
+    return within(entry.category, ANTI_PATTERNS) and trusted
+
+
+def held_back(content: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The metadata of an entry, which waits for the user if its content makes the assistant less careful."""
+    if safety.lowers(content) is None or metadata.get(CONFIRMED) == content_hash(content).hex():
+        return metadata
+    return {**metadata, PERMISSION: True}
+
+
+def confirmed(content: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of an entry that the user has confirmed."""
+    kept = {name: value for name, value in metadata.items() if name != PERMISSION}
+    return {**kept, CONFIRMED: content_hash(content).hex()}
 
 
 def needs_permission(metadata: Mapping[str, Any]) -> bool:

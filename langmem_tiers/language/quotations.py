@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice, pairwise, zip_longest
 from typing import Literal, NamedTuple
 
 from langmem_tiers.language.word_lists import named_pattern, table
@@ -129,10 +129,10 @@ class _Passage(NamedTuple):
 
 
 def quotations(text: str) -> tuple[Quotation, ...]:
-    """The passages of a message that are not its author's own words, in order, without overlaps.
+    r"""The passages of a message that are not its author's own words, in order, without overlaps.
 
     Example:
-        >>> [each.origin for each in quotations("Anna wrote:\\n> I moved to Porto.")]
+        >>> [each.origin for each in quotations("Anna wrote:\n> I moved to Porto.")]
         ['Anna']
     """
     if not _may_quote(text):
@@ -173,7 +173,7 @@ _BEGINS = re.compile(r"\s+[^\Wa-z]|\s*$")
 
 
 def marked(text: str, quoted: Iterable[Quotation], start: int = 0, stop: int | None = None) -> str:
-    """A part of a text, with what is quoted in it in lines of their own that begin with ">".
+    r"""A part of a text, with what is quoted in it in lines of their own that begin with ">".
 
     Nothing that is quoted stands in another line, whatever its words are. What somebody said, or code, stays in its
     line if it has marks of its own there.
@@ -298,7 +298,7 @@ def _quoted_lines(lines: Sequence[_Line]) -> Iterator[_Passage]:
             number += 1
             continue
         lazy = number
-        while lazy < len(lines) and not lines[lazy].blank and not lines[lazy - 1].text.strip(" >\t\n") == "":
+        while lazy < len(lines) and not lines[lazy].blank and lines[lazy - 1].text.strip(" >\t\n"):
             lazy += 1
         yield _Passage(first, lazy, "text", _who_above(lines, first))
         number = lazy
@@ -333,7 +333,9 @@ def _mails(lines: Sequence[_Line]) -> Iterator[_Passage]:
 def _headers(lines: Sequence[_Line], first: int) -> tuple[int, str]:
     """How many header lines begin here, if there are enough different ones, and who sent it."""
     names, sender, number = set[str](), "", first
-    while number < min(first + _MOST_HEADERS, len(lines)) and (found := _HEADER.match(lines[number].text[:_LONGEST_LINE])):
+    while number < min(first + _MOST_HEADERS, len(lines)) and (
+        found := _HEADER.match(lines[number].text[:_LONGEST_LINE])
+    ):
         label = found["label"].casefold()
         if label not in _HEADERS or not found["value"].strip():
             break
@@ -376,7 +378,7 @@ def _is_header(text: str) -> bool:
 
 def _near(found: Sequence[int]) -> bool:
     """Whether two of these lines follow one another, as speakers do."""
-    return any(after - before <= 2 for before, after in zip(found, found[1:], strict=False))
+    return any(after - before <= 2 for before, after in pairwise(found))
 
 
 def _announced(lines: Sequence[_Line], inside: set[int]) -> Iterator[_Passage]:
@@ -492,7 +494,7 @@ def _tagged(text: str, lines: Sequence[_Line]) -> Iterator[tuple[int, int, Kind,
     """What stands between tags: from an opening one to the last closing one of its name, as a page may close early."""
     if found := _MARKUP.search(text):
         yield found.start(), len(text), "page", ""
-    tags = [found for found in _TAG.finditer(text)] if "<" in text or "[" in text else []
+    tags = list(_TAG.finditer(text)) if "<" in text or "[" in text else []
     balanced = _balanced(tags)
     closing = {_tag_name(found): found.end() for found in tags if found["close"] or found["shut"]}
     place = 0

@@ -19,6 +19,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidText
 from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge.neighbours import embed_with
+from langmem_tiers.knowledge.preferences import needs_permission
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.models.asker import RationedAsker
 from langmem_tiers.records import Entry, MiningReport
@@ -195,8 +196,9 @@ class _Flush:
         found = entries.by_numbers(connection, self.store.key, resting)
         said = drawers.read(connection, self.store.key, set(resting.values()))
         pairs = ((found[number], said[drawer]) for number, drawer in resting.items() if number in found)
-        # A line in a note cannot carry the flags of an entry.
-        return [(entry, drawer) for entry, drawer in pairs if entry.active and not entry.flags]
+        # A line in a note cannot say that an entry is flagged, or waits for the user.
+        fit = ((entry, drawer) for entry, drawer in pairs if not entry.flags and not needs_permission(entry.metadata))
+        return [(entry, drawer) for entry, drawer in fit if entry.active]
 
     def _append(self, connection: Connection, told: Sequence[tuple[Entry, Drawer]]) -> _Note:
         """Append a line for each entry to the daily note, unless the note already has it."""
