@@ -148,8 +148,8 @@ def own_words(text: str) -> str:
     """The message with blanks for whatever is quoted in it: all positions stay as they are.
 
     Example:
-        >>> own_words('Anna wrote: "I moved to Porto last May." I live in Oslo.').split(".")[-2].strip()
-        'I live in Oslo'
+        >>> own_words("> I moved to Porto.\\n\\nI live in Oslo.").strip()
+        'I live in Oslo.'
     """
     return blanked(text, quotations(text))
 
