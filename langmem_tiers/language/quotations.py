@@ -145,10 +145,10 @@ def quotations(text: str) -> tuple[Quotation, ...]:
 
 
 def own_words(text: str) -> str:
-    """The message with blanks for whatever is quoted in it: all positions stay as they are.
+    r"""The message with blanks for whatever is quoted in it: all positions stay as they are.
 
     Example:
-        >>> own_words("> I moved to Porto.\\n\\nI live in Oslo.").strip()
+        >>> own_words("> I moved to Porto.\n\nI live in Oslo.").strip()
         'I live in Oslo.'
     """
     return blanked(text, quotations(text))
