@@ -77,6 +77,7 @@ _OF_ONESELF = re.compile(r"\b(?:me|my|I|mine|myself|us|our)\b")
 _says_own = named_pattern("quotations", "own_speech")
 _DIVIDER = named_pattern("quotations", "divider")
 _ATTRIBUTION = named_pattern("quotations", "attribution")
+_SAYS_SO = named_pattern("quotations", "says_so")
 _ANNOUNCED = named_pattern("quotations", "announced")
 _ASKED_OF = named_pattern("quotations", "asked_of")
 _SOURCES = {kind: named_pattern("quotations", f"source_{kind}") for kind in ("mail", "page", "document", "chat", "log")}
@@ -88,6 +89,10 @@ _SIGN_OFF = named_pattern("quotations", "sign_off")
 _SMALL_PRINT = named_pattern("quotations", "small_print")
 _AGAIN = named_pattern("quotations", "again")
 _SAID_BY = named_pattern("quotations", "said_by")
+_NAMED_BEFORE = named_pattern("quotations", "named_before")
+_NAMED_BEHIND = named_pattern("quotations", "named_behind")
+_POINTS_AT = named_pattern("quotations", "points_at")
+_POINTED_AT = named_pattern("quotations", "pointed_at")
 _CASTS = named_pattern("quotations", "casts")
 _OF_PROMPTS = tuple(named_pattern("quotations", name) for name in ("of_models", "of_rules", "of_replies", "of_user"))
 _LEAST_OF_PROMPT = 2
@@ -420,8 +425,16 @@ def _announces(text: str, kind: Kind | None) -> bool:
         return False
     if text.endswith((":", "：")):
         last = re.split(r"(?<=[.!?…])\s", text)[-1]
-        return bool(_ANNOUNCED.search(last) or _ASKED_OF.search(last) or (kind and not _says_own.search(last)))
+        return bool(_is_announced(last) or _ASKED_OF.search(last) or (kind and not _says_own.search(last)))
     return _ASKED_OF.search(text) is not None
+
+
+def _is_announced(intro: str) -> bool:
+    """Whether words before a colon say that somebody else's text comes."""
+    here = _POINTS_AT.search(intro)
+    shown = "" if here is None else intro[here.end() :]
+    pointed = _POINTED_AT.search(shown) is not None or _source(shown) is not None
+    return pointed or any(pattern.search(intro) for pattern in (_SAYS_SO, _ANNOUNCED))
 
 
 def _source(text: str) -> Kind | None:
@@ -604,7 +617,7 @@ def _same_line(shown: str) -> tuple[int, Kind, str] | None:
         intro = re.split(r"(?<=[.!?…])\s", shown[max(0, found.start() - _LONGEST_LINE) : found.start() + 1])[-1]
         if len(shown) - found.end() < 2:
             return None
-        if _ANNOUNCED.search(intro) and not _says_own.search(intro):
+        if _is_announced(intro) and not _says_own.search(intro):
             return found.end(), _source(intro) or "text", _named(intro)
     return None
 
@@ -666,8 +679,10 @@ def _quotation(start: int, stop: int, kind: Kind, who: str) -> Quotation:
 
 def _named(intro: str) -> str:
     """Who is said to have written it; "" if nobody is named."""
-    found = _SAID_BY.search(intro[-200:])
-    return _person(found["who"] or found["from"] or "") if found else ""
+    shown = intro[-200:]
+    said = _SAID_BY.search(shown)
+    found = (said and _NAMED_BEFORE.search(shown[: said.start()])) or _NAMED_BEHIND.search(shown)
+    return _person(found["who"]) if found else ""
 
 
 def _person(said: str) -> str:

@@ -40,7 +40,7 @@ _PATTERNS = tuple(
             rf"|wait(?:ing)?|check(?:ing)? with|bother(?:ing)?"
             r"|consult(?:ing)?|prompt(?:ing)?|request(?:ing)?)\b(?! (?:me |us )?(?:for )?(?:if|how|what|why"
             r"|who|money|favou?rs|questions"
-            r" about))(?=[^.!?\n]{0,60}\b(?:me|user|us|confirm\w*|permission|approval|first|before|again|allowed)\b)",
+            r" about))(?=[^.!?\n]{0,30}\b(?:me|user|us|confirm\w*|permission|approval|first|before|again|allowed)\b)",
         ),
         ("acts without asking", rf"{_SAID}(?:always\s)?(?:auto-?)?(?:approve|accept|authori[sz]e"
         rf"|grant)\s(?=[^.!?\n]{{0,40}}?"
