@@ -21,6 +21,7 @@ ELSEWHERE = {
     "README.md": "index.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "benchmarks/README.md": "benchmark-scripts.md",
     "benchmarks/figures.md": "all-figures.md",
     "examples/README.md": "examples/index.md",

@@ -20,6 +20,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINKED = [
     *PAGES,
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "CHANGELOG.md",
     *ROOT.glob("*/README.md"),
     *ROOT.glob("benchmarks/*.md"),
