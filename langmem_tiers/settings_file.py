@@ -11,9 +11,9 @@ from typing import Any
 
 from filelock import Timeout
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import FolderNotWritable, InvalidSettings, UnreadableSettings
 from langmem_tiers.settings_layers import FILE, FORMAT, Key, Origin, load, read_text
-from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 
 _NEW = f"# Settings of this memory; `langmem-tiers config show` prints those in force.\nformat = {FORMAT}\n"

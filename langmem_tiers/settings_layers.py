@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import InvalidSettings, MemoryTiersError, NewerSchema, UnreadableSettings
 from langmem_tiers.settings import Settings, WorkingSettings
-from langmem_tiers.storage import private_files
 
 FILE = "langmem-tiers.toml"
 FORMAT = 1

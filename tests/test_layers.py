@@ -48,7 +48,7 @@ def test_there_are_no_circles_of_modules_also_not_by_imports_in_functions_or_for
 # As docs/architecture.md draws them, the lowest first; what stands on one line may know each other.
 LAYERS = (
     "errors clock types settings settings_layers arguments content access naming pointers fencing block_lines matching"
-    " paths settings_catalogue twins version wording",
+    " paths private_files settings_catalogue twins version wording",
     "language records",
     "trust",
     "telemetry",
@@ -64,6 +64,8 @@ LAYERS = (
     "bench",
     "cli pytest_plugin",
 )
+# What an error quotes may hold a secret, which is masked wherever it is raised; masking itself raises none.
+MASKING = {(f"langmem_tiers.{name}", "langmem_tiers.trust.secrets.mask") for name in ("errors", "wording")}
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 
 
@@ -79,7 +81,7 @@ def test_each_layer_imports_only_those_below_it():
         if is_within(name, "langmem_tiers") and _room(module) and _room(name) in RANK
         if RANK[_room(name)] > RANK[_room(module)]
     }
-    assert upward == set()
+    assert upward == MASKING
 
 
 def test_no_sql_stands_outside_the_storage():

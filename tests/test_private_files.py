@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers import Memory, Settings, Turn, private_files
 from langmem_tiers.errors import ForeignFolder, LinkRefused, UnreadableSettings
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import private_files
 from langmem_tiers.testing import HashEmbedder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no modes")

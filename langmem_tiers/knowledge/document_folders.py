@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from langmem_tiers import private_files
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import InvalidInput, UnreadableFile
 from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge.results import FolderExport, FolderImport, SkippedFile
 from langmem_tiers.records import Document
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import documents, private_files
+from langmem_tiers.storage import documents
 from langmem_tiers.storage.documents import NewDocument
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.store import SpaceStore

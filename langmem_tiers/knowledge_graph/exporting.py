@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import BaseModel
 
-from langmem_tiers import arguments
+from langmem_tiers import arguments, private_files
 from langmem_tiers.clock import from_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import InvalidInput, StorageError
@@ -28,7 +28,7 @@ from langmem_tiers.knowledge_graph.exchange import (
 )
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction, reading
 from langmem_tiers.knowledge_graph.types import Subgraph
-from langmem_tiers.storage import entities, graph_evidence, merges, private_files, relations
+from langmem_tiers.storage import entities, graph_evidence, merges, relations
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.relations import RelationRow
 

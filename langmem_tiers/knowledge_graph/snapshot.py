@@ -18,8 +18,8 @@ from uuid import uuid4
 
 import orjson
 
+from langmem_tiers import private_files
 from langmem_tiers.knowledge_graph.view import GraphView
-from langmem_tiers.storage import private_files
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.relations import RelationRow, VersionRow

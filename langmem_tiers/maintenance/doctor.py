@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from langmem_tiers import private_files
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged, StorageError
 from langmem_tiers.forgetting import traces
@@ -22,7 +23,6 @@ from langmem_tiers.storage import (
     inspection,
     keyword,
     notes,
-    private_files,
     purging,
     relations,
 )

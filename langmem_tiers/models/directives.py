@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.models.calls import Prompt
-from langmem_tiers.storage import private_files
 from langmem_tiers.storage.folder import own_folder
 
 LONGEST = 20_000

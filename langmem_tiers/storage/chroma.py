@@ -23,8 +23,9 @@ import numpy as np
 from filelock import Timeout
 from sqlalchemy import Connection
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import DatabaseLocked, ProjectionDamaged, StorageError
-from langmem_tiers.storage import change_log, embedding_cache, facts, hnsw_files, private_files, purging
+from langmem_tiers.storage import change_log, embedding_cache, facts, hnsw_files, purging
 from langmem_tiers.storage.change_log import Change
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors

@@ -15,9 +15,10 @@ from sqlalchemy import Connection, Dialect, Engine, QueuePool, create_engine, ev
 from sqlalchemy.engine import URL
 from sqlalchemy.util import LRUCache
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import READ_ONLY, ReadOnlyForMembers
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import private_files, seals
+from langmem_tiers.storage import seals
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.schema import HERE

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from filelock import Timeout
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import (
     DatabaseDamaged,
     DatabaseLocked,
@@ -23,7 +24,6 @@ from langmem_tiers.errors import (
 )
 from langmem_tiers.naming import folder_name
 from langmem_tiers.settings_layers import FILE
-from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 

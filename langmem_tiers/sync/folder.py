@@ -17,11 +17,11 @@ from typing import Any
 import orjson
 from filelock import Timeout
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import NotASyncFolder, SyncInProgress
 from langmem_tiers.json_bounds import is_crowded
 from langmem_tiers.knowledge.document_folders import HIDDEN, LINK, files_below, read_file, write_below
 from langmem_tiers.knowledge.results import SkippedFile
-from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.sync import paths
 from langmem_tiers.sync.types import SyncProblem

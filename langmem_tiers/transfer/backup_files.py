@@ -18,9 +18,9 @@ from typing import IO, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import BackupDamaged, MemoryTiersError, NewerSchema
 from langmem_tiers.json_bounds import is_crowded
-from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 
 MANIFEST = "backup.json"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
+from langmem_tiers import private_files
 from langmem_tiers.clock import Clock, from_millis, require_aware, to_millis
 from langmem_tiers.errors import (
     AlreadyThere,
@@ -28,7 +29,7 @@ from langmem_tiers.errors import (
 )
 from langmem_tiers.naming import folder_name
 from langmem_tiers.settings_layers import FILE
-from langmem_tiers.storage import copies, private_files
+from langmem_tiers.storage import copies
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, own_folder
 from langmem_tiers.storage.migrations import MIGRATIONS

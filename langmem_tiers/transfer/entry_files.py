@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from langmem_tiers import private_files
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import validation
 from langmem_tiers.records import Entry
-from langmem_tiers.storage import entries, private_files
+from langmem_tiers.storage import entries
 from langmem_tiers.wording import beginning
 
 if TYPE_CHECKING:

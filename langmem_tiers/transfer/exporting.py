@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
 
-from langmem_tiers import arguments
+from langmem_tiers import arguments, private_files
 from langmem_tiers.errors import AlreadyThere, InvalidInput
 from langmem_tiers.knowledge_graph import exporting as graph_exporting
-from langmem_tiers.storage import private_files
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.transfer.backups import draft
 from langmem_tiers.transfer.entry_files import is_entry_file

@@ -13,10 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from langmem_tiers import private_files
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import AlreadyThere, DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
 from langmem_tiers.naming import folder_name
-from langmem_tiers.storage import copies, private_files
+from langmem_tiers.storage import copies
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, space_names
 from langmem_tiers.storage.migrations import MIGRATIONS

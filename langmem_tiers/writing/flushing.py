@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import Timeout
 
+from langmem_tiers import private_files
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidText
 from langmem_tiers.knowledge import document_text
@@ -23,7 +24,7 @@ from langmem_tiers.knowledge.preferences import needs_permission
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.models.asker import RationedAsker
 from langmem_tiers.records import Entry, MiningReport
-from langmem_tiers.storage import activities, documents, drawers, entries, private_files, progress, rooms
+from langmem_tiers.storage import activities, documents, drawers, entries, progress, rooms
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.progress import Flushed
 from langmem_tiers.telemetry.logs import say
