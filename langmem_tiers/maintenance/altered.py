@@ -32,7 +32,7 @@ _KINDS: Mapping[str, _Kind] = {
     "relations": _Kind("relation", "relations", "delete it with `langmem-tiers relations delete ID`"),
     "entities": _Kind("entity", "entities", "delete it with `langmem-tiers entities delete ID`"),
     "entity_aliases": _Kind("name of an entity", "names of entities", "delete the entity"),
-    "episodes": _Kind("summary", "summaries", "delete it with `langmem-tiers episodes delete ID`"),
+    "episodes": _Kind("summary", "summaries", "delete it with `space.archive.delete(ID)`"),
     "tasks": _Kind("task", "tasks", "write its title and state again"),
     "identities": _Kind("version of the identity", "versions of the identity", "write the identity again"),
     "documents": _Kind("document", "documents", "write it again, or delete it"),

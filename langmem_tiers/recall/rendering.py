@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from langmem_tiers import block_lines
 from langmem_tiers.fencing import CLOSING, OPENING, escape
 from langmem_tiers.language.chatter import SENTENCE_END, telling_part
-from langmem_tiers.language.quotations import Quotation, marked, origins, quotations, whole_lines
+from langmem_tiers.language.quotation_signs import Quotation
+from langmem_tiers.language.quotations import marked, origins, quotations, whole_lines
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
 from langmem_tiers.types import Drawer, RecalledItem

@@ -1,0 +1,302 @@
+"""Quoted passages of whole lines: mails, chats, logs, fences, announced texts, texts for others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
+
+from langmem_tiers.language.quotation_signs import (
+    ADDRESS,
+    CASTS,
+    CLAUSE,
+    LONGEST_LINE,
+    ON_USER,
+    PAIRS,
+    TAG,
+    Kind,
+    Line,
+    is_announced,
+    named,
+    person,
+    says_own,
+    source,
+)
+from langmem_tiers.language.word_lists import named_pattern, table
+
+_HEADERS: dict[str, str] = {
+    label: name for name, labels in table("quotations")["headers"].items() for label in labels.split()
+}
+_FROM = frozenset(table("quotations")["headers"]["from"].split())
+_LEAST_HEADERS = 2
+_MOST_HEADERS = 12
+_LEAST_SPOKEN = 2  # lines of a chat that make one
+_LEAST_LOGGED = 3
+_LONGEST_INTRO = 40  # words
+_HEADER = re.compile(
+    r"[ \t>*_]{0,8}(?P<label>[^\W\d_][^\s:：*_]{0,14}(?: à)?)[*_]{0,3} ?[:：][*_]{0,3}(?P<value>[^\n]*)"
+)
+_FENCE = re.compile(r"\s{0,8}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
+_MARKED = re.compile(r"[ \t]{0,8}(?:>|&gt;|\|[ \t])")
+_URL = re.compile(r"<?(?:https?://|www\.)\S{3,500}\s*$")
+_HEADING = re.compile(r"#{1,6} +\S|={4,}\s*$")
+_OF_ONESELF = re.compile(r"\b(?:me|my|I|mine|myself|us|our)\b")
+_DIVIDER = named_pattern("quotations", "divider")
+_ATTRIBUTION = named_pattern("quotations", "attribution")
+_ASKED_OF = named_pattern("quotations", "asked_of")
+_SPEAKER = named_pattern("quotations", "speaker")
+_STAMPED = named_pattern("quotations", "stamped")
+_LOGGED = named_pattern("quotations", "logged")
+_SIGN_OFF = named_pattern("quotations", "sign_off")
+_SMALL_PRINT = named_pattern("quotations", "small_print")
+_AGAIN = named_pattern("quotations", "again")
+_OF_PROMPTS = tuple(named_pattern("quotations", name) for name in ("of_models", "of_rules", "of_replies", "of_user"))
+_LEAST_OF_PROMPT = 2
+
+
+class _Passage(NamedTuple):
+    """A quotation in whole lines, from one number to before another; `open` if nothing marks its end."""
+
+    first: int
+    last: int
+    kind: Kind
+    who: str = ""
+    open: bool = False
+
+
+def passages(lines: Sequence[Line]) -> Iterator[tuple[int, int, Kind, str]]:
+    """The passages, those without an end mark cut where the author speaks again."""
+    until = 0
+    for each in sorted(_passages(lines)):
+        if not each.open:
+            yield lines[each.first].start, lines[each.last - 1].stop, each.kind, each.who
+        elif each.first >= until:
+            until = _end(lines, each)
+            yield lines[each.first].start, lines[until - 1].stop, each.kind, each.who
+        else:  # a part of what is quoted, which may say better what it is
+            yield lines[each.first].start, lines[each.first].stop, each.kind, each.who
+
+
+def _passages(lines: Sequence[Line]) -> Iterator[_Passage]:
+    fences = [number for number, line in enumerate(lines) if _FENCE.match(line.text)]
+    if fences:
+        yield from _fenced(lines, fences)
+    inside = _in_fences(lines, fences)
+    yield from _quoted_lines(lines)
+    yield from _mails(lines)
+    yield from _chats(lines)
+    yield from _announced(lines, inside)
+    yield from _by_register(lines, inside)
+    yield from _prompts(lines)
+
+
+def _fenced(lines: Sequence[Line], fences: Sequence[int]) -> Iterator[_Passage]:
+    """From each fence to the next; an odd one may be part of what is quoted, and nothing between counts then."""
+    if len(fences) % 2:
+        alone = len(fences) == 1
+        yield _Passage(fences[0], len(lines) if alone else fences[-1] + 1, "code", open=alone)
+        return
+    for first, last in zip(fences[::2], fences[1::2], strict=True):
+        yield _Passage(first, last + 1, "code")
+
+
+def _in_fences(lines: Sequence[Line], fences: Sequence[int]) -> set[int]:
+    pairs = zip(fences[::2], [*fences[1::2], len(lines)], strict=False)
+    return {number for first, last in pairs for number in range(first, last + 1)}
+
+
+def _quoted_lines(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """Lines marked with ">", and what goes on without the mark directly behind them."""
+    number = 0
+    while number < len(lines):
+        first = number
+        while number < len(lines) and _MARKED.match(lines[number].text):
+            number += 1
+        if number == first:
+            number += 1
+            continue
+        lazy = number
+        while lazy < len(lines) and not lines[lazy].blank and lines[lazy - 1].text.strip(" >\t\n"):
+            lazy += 1
+        yield _Passage(first, lazy, "text", _who_above(lines, first))
+        number = lazy
+
+
+def _who_above(lines: Sequence[Line], first: int) -> str:
+    """Who is named in the line above: "Anna wrote:"."""
+    above = next(
+        (lines[number].text for number in range(first - 1, max(-1, first - 3), -1) if not lines[number].blank), ""
+    )
+    return named(above[-LONGEST_LINE:]) if above.rstrip().endswith((":", "：")) else ""
+
+
+def _mails(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """What follows headers of a mail, a divider such as "Begin forwarded message:", or "On Monday, Anna wrote:"."""
+    number = 0
+    while number < len(lines):
+        text = lines[number].text[:LONGEST_LINE]
+        headers, sender = _headers(lines, number)
+        if headers:
+            yield _Passage(number, len(lines), "mail", sender, open=True)
+            number += headers
+        elif _DIVIDER.match(text):
+            yield _Passage(number, len(lines), "mail", _sender_below(lines, number), open=True)
+        elif found := _ATTRIBUTION.match(text):
+            marked = next((line for line in lines[number + 1 : number + 3] if not line.blank), None)
+            if marked is not None and not _MARKED.match(marked.text):
+                yield _Passage(number, len(lines), "mail", person(found["who"] or ""), open=True)
+        number += 1
+
+
+def _headers(lines: Sequence[Line], first: int) -> tuple[int, str]:
+    """How many header lines begin here, if there are enough different ones, and who sent it."""
+    names, sender, number = set[str](), "", first
+    while number < min(first + _MOST_HEADERS, len(lines)) and (
+        found := _HEADER.match(lines[number].text[:LONGEST_LINE])
+    ):
+        label = found["label"].casefold()
+        if label not in _HEADERS or not found["value"].strip():
+            break
+        names.add(_HEADERS[label])
+        if label in _FROM and not sender:
+            sender = person(found["value"])
+        number += 1
+    return (number - first, sender) if len(names) >= _LEAST_HEADERS else (0, "")
+
+
+def _sender_below(lines: Sequence[Line], number: int) -> str:
+    return next(
+        (sender for place in range(number + 1, min(number + 4, len(lines))) if (sender := _headers(lines, place)[1])),
+        "",
+    )
+
+
+def _chats(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """Lines with their speakers, and logs: from the first to the last one, and what belongs to it."""
+    for pattern, least, kind in (
+        (_SPEAKER, _LEAST_SPOKEN, "chat"),
+        (_STAMPED, 1, "chat"),
+        (_LOGGED, _LEAST_LOGGED, "log"),
+    ):
+        found = [number for number, line in enumerate(lines) if pattern.match(line.text[:LONGEST_LINE])]
+        if kind == "chat" and pattern is _SPEAKER:
+            found = [number for number in found if not _is_header(lines[number].text)]
+        if len(found) < least or (pattern is _SPEAKER and not _near(found)):
+            continue
+        last = found[-1] + 1
+        while last < len(lines) and not lines[last].blank:
+            last += 1
+        yield _Passage(found[0], last, kind)  # type: ignore[arg-type]
+
+
+def _is_header(text: str) -> bool:
+    found = _HEADER.match(text[:LONGEST_LINE])
+    return found is not None and found["label"].casefold() in _HEADERS
+
+
+def _near(found: Sequence[int]) -> bool:
+    """Whether two of these lines follow one another, as speakers do."""
+    return any(after - before <= 2 for before, after in pairwise(found))
+
+
+def _announced(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
+    """What follows a line that says that a text of somebody else comes: "Here is the mail:", "The page says:"."""
+    for number, line in enumerate(lines):
+        if number in inside or line.blank or _MARKED.match(line.text):
+            continue
+        text = line.text.strip()[-LONGEST_LINE:]
+        near = range(number + 1, min(number + 4, len(lines)))
+        below = next((place for place in near if not lines[place].blank), None)
+        if below is None:
+            continue
+        kind = source(text)
+        if _announces(text, kind):
+            last = below + 1 if _is_marked(lines[below].text) else _marked_until(lines, below)
+            yield _Passage(below, last or len(lines), kind or "text", named(text), open=not last)
+        elif _URL.match(text):
+            yield _Passage(number, len(lines), "page", open=True)
+
+
+def _is_marked(text: str) -> bool:
+    """Whether a passage has marks of its own, which say where it ends."""
+    shown = text[:LONGEST_LINE]
+    return any(pattern.match(shown) for pattern in (_MARKED, _FENCE, TAG, _STAMPED, _LOGGED))
+
+
+def _marked_until(lines: Sequence[Line], first: int) -> int:
+    """Behind the last line that closes a quotation mark, if one opens here; 0 without such a line."""
+    opening = lines[first].text.lstrip()[:1]
+    closes = PAIRS.get(opening, "")
+    ends = (
+        number for number in range(len(lines) - 1, first - 1, -1) if lines[number].text.rstrip().endswith(tuple(closes))
+    )
+    return next(ends, -1) + 1 if closes else 0
+
+
+def _announces(text: str, kind: Kind | None) -> bool:
+    if len(text.split()) > _LONGEST_INTRO and not text.endswith((":", "：")):
+        return False
+    if text.endswith((":", "：")):
+        last = re.split(r"(?<=[.!?…])\s", text)[-1]
+        return bool(is_announced(last) or _ASKED_OF.search(last) or (kind and not says_own.search(last)))
+    return _ASKED_OF.search(text) is not None
+
+
+def _by_register(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
+    """What speaks to others than the assistant, or of the user: "Dear customer", "The user loves …", small print."""
+    headed = [number for number, line in enumerate(lines) if _HEADING.match(line.text) and number not in inside]
+    if len(lines) > 2 and headed and not any(_OF_ONESELF.search(lines[number].text[:200]) for number in headed):
+        yield _Passage(headed[0], len(lines), "document", open=True)
+    for number, line in enumerate(lines):
+        text = line.text[:LONGEST_LINE]
+        if ADDRESS.match(text):
+            yield _Passage(number, len(lines), "mail", open=True)
+        elif CLAUSE.match(text):
+            yield _Passage(number, len(lines), "document", open=True)
+        elif ON_USER.match(text):
+            yield _Passage(number, number + 1, "text")
+        elif _SMALL_PRINT.match(text):
+            yield _Passage(number, number + 1, "mail")
+
+
+def _prompts(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """What is written for a language model, from where it is given a part to play."""
+    first = next((number for number, line in enumerate(lines) if CASTS.search(line.text)), None)
+    if first is not None:
+        said = "".join(line.text[: 4 * LONGEST_LINE] for line in lines)
+        if sum(pattern.search(said) is not None for pattern in _OF_PROMPTS) >= _LEAST_OF_PROMPT:
+            yield _Passage(first, len(lines), "text", open=True)
+
+
+def _end(lines: Sequence[Line], passage: _Passage) -> int:
+    """Where a passage without an end mark ends: behind a signature, or before a last paragraph from outside of it."""
+    after = range(passage.first + 1, len(lines))
+    starts = [number for number in after if lines[number - 1].blank and not lines[number].blank]
+    for number, coming in zip_longest(starts, starts[1:]):
+        text = lines[number].text.lstrip()[:LONGEST_LINE]
+        if _SMALL_PRINT.match(text):
+            continue
+        if passage.kind in _SIGNED and _is_signed(lines, passage.first, number):
+            return number
+        if _AGAIN.match(text) and (coming is None or _starts_next(lines, number, coming)):
+            return number
+    return len(lines)
+
+
+_SIGNED: frozenset[Kind] = frozenset({"mail", "text"})
+
+
+def _is_signed(lines: Sequence[Line], first: int, number: int) -> bool:
+    """Whether a mail's signature ends right before a line: "Best regards," and a name."""
+    above = [place for place in range(number - 1, max(first, number - 7), -1) if not lines[place].blank][:3]
+    return any(_SIGN_OFF.match(lines[place].text[:LONGEST_LINE]) for place in above)
+
+
+def _starts_next(lines: Sequence[Line], first: int, coming: int) -> bool:
+    """Whether the paragraph behind another one, which begins at `first`, is quoted anew."""
+    opens = lines[coming].text[:LONGEST_LINE]
+    if _FENCE.match(opens) or _MARKED.match(opens) or _headers(lines, coming)[0] or _DIVIDER.match(opens):
+        return True
+    last = next(lines[place].text for place in range(coming - 1, first - 1, -1) if not lines[place].blank)
+    return _announces(last.strip()[-LONGEST_LINE:], source(last))

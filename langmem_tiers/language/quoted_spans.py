@@ -1,0 +1,201 @@
+"""Quoted passages within lines: between tags, in quotation marks or backticks, announced in the same line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from langmem_tiers.language.quotation_signs import (
+    LONGEST_LINE,
+    PAIRS,
+    SAID_BY,
+    TAG,
+    Kind,
+    Line,
+    Quotation,
+    is_announced,
+    named,
+    quotation,
+    says_own,
+    source,
+)
+
+_LEAST_SAID = 4  # words in quotation marks: fewer are a name or a title
+_MARKUP = re.compile(r"<!--|<!DOCTYPE\b|<\?xml\b", re.IGNORECASE)
+# Tags that stand alone, or mark a word or two of one's own: "<b>not</b>".
+_VOID = frozenset(["br", "hr", "img", "input", "meta", "link", "wbr"])
+_LIGHT = frozenset(["b", "i", "u", "s", "em", "strong", "small", "sub", "sup", "kbd", "br"])
+_TICKED = re.compile(r"(?<!`)`(?!`)(?P<said>[^`\n]{1,1000})`(?!`)")
+_OPENS = re.compile('["“„«「『‹]')
+_FINITE = re.compile(
+    r"\b(?:I|you|we|they|he|she|it|I'm|you're|please|never|always|don't|do not|is|are|was|were|has|have|will|must"
+    r"|should|can|loves?|likes?|prefers?|wants?|lives?|works?|hates?|needs?|user)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_COLON = re.compile(r"[:：]\s")
+_MOST_COLONS = 4  # of a line, after which it may be announced what follows
+
+
+def tagged(text: str, lines: Sequence[Line]) -> Iterator[tuple[int, int, Kind, str]]:
+    """What stands between tags: from an opening one to the last closing one of its name, as a page may close early."""
+    if found := _MARKUP.search(text):
+        yield found.start(), len(text), "page", ""
+    tags = list(TAG.finditer(text)) if "<" in text or "[" in text else []
+    balanced = _balanced(tags)
+    closing = {_tag_name(found): found.end() for found in tags if found["close"] or found["shut"]}
+    place = 0
+    for number, found in enumerate(tags):
+        name = _tag_name(found)
+        if found.start() < place or found["close"] or found["shut"] or name in _VOID:
+            continue
+        stop = balanced.get(number) or closing.get(name, 0)
+        if stop <= found.start():
+            if name in _LIGHT or found["mark"]:
+                continue
+            stop = len(text)
+        if name in _LIGHT and len(text[found.start() : stop].split()) < 2 * _LEAST_SAID:
+            continue
+        yield found.start(), stop, source(name) or ("page" if name in _OF_PAGES else "text"), ""
+        place = stop
+
+
+def _balanced(tags: Sequence[re.Match[str]]) -> dict[int, int]:
+    """Where each opening tag is closed, for names whose tags are all closed in their turn."""
+    ends: dict[int, int] = {}
+    left: dict[str, list[int]] = {}
+    odd = set[str]()
+    for number, found in enumerate(tags):
+        name = _tag_name(found)
+        if not (found["close"] or found["shut"]):
+            left.setdefault(name, []).append(number)
+        elif left.get(name):
+            ends[left[name].pop()] = found.end()
+        else:
+            odd.add(name)
+    odd |= {name for name, open_ones in left.items() if open_ones}
+    return {number: stop for number, stop in ends.items() if _tag_name(tags[number]) not in odd}
+
+
+_OF_PAGES = frozenset(
+    [
+        "html",
+        "body",
+        "head",
+        "div",
+        "p",
+        "span",
+        "a",
+        "ul",
+        "ol",
+        "li",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "table",
+        "main",
+        "section",
+        "article",
+        "header",
+        "footer",
+        "script",
+        "style",
+        "title",
+    ]
+)
+
+
+def _tag_name(found: re.Match[str]) -> str:
+    return (found["name"] or found["mark"]).casefold()
+
+
+def inline(text: str, lines: Sequence[Line], covered: Sequence[Quotation]) -> Iterator[Quotation]:
+    """Sentences in quotation marks or backticks, what is announced in the same line, and sentences on the user."""
+    taken = [(each.start, each.stop) for each in covered]
+    place = 0
+    for line in lines:
+        while place < len(taken) and taken[place][1] <= line.start:
+            place += 1
+        spans = taken[place : place + 1]
+        if spans and spans[0][0] <= line.start and line.stop <= spans[0][1]:
+            continue
+        for start, stop, kind, who in _in_line(text, line):
+            if not any(first < stop and start < last for first, last in spans):
+                yield quotation(start, stop, kind, who)
+
+
+def _in_line(text: str, line: Line) -> list[tuple[int, int, Kind, str]]:
+    shown, found = line.text.rstrip("\n"), list[tuple[int, int, Kind, str]]()
+    if said := _same_line(shown):
+        found.append((line.start + said[0], line.start + len(shown), said[1], said[2]))
+    for start, stop, who in _in_marks(shown):
+        found.append((line.start + start, line.start + stop, "speech", who))
+    for each in _TICKED.finditer(shown) if "`" in shown else ():
+        if len(each["said"].split()) >= _LEAST_SAID - 1:
+            found.append((line.start + each.start(), line.start + each.end(), "ticks", ""))
+    return _apart(found)
+
+
+def _apart(found: Iterable[tuple[int, int, Kind, str]]) -> list[tuple[int, int, Kind, str]]:
+    kept: list[tuple[int, int, Kind, str]] = []
+    for each in sorted(found, key=lambda one: (one[0], -one[1])):
+        if not kept or each[0] >= kept[-1][1]:
+            kept.append(each)
+    return kept
+
+
+def _same_line(shown: str) -> tuple[int, Kind, str] | None:
+    """Where a text begins that is announced in the same line: "The page says: …"."""
+    for found in islice(_COLON.finditer(shown[: 4 * LONGEST_LINE]), _MOST_COLONS):
+        intro = re.split(r"(?<=[.!?…])\s", shown[max(0, found.start() - LONGEST_LINE) : found.start() + 1])[-1]
+        if len(shown) - found.end() < 2:
+            return None
+        if is_announced(intro) and not says_own.search(intro):
+            return found.end(), source(intro) or "text", named(intro)
+    return None
+
+
+def _in_marks(shown: str) -> Iterator[tuple[int, int, str]]:
+    """Whole sentences in quotation marks; those announced by a colon reach to the last mark of the line."""
+    place, unclosed = 0, set[str]()
+    while found := _OPENS.search(shown, place):
+        start, closes = found.start(), PAIRS[found[0]]
+        place = start + 1
+        if (start and shown[start - 1].isalnum()) or closes in unclosed:
+            continue
+        before = shown[max(0, start - LONGEST_LINE) : start].rstrip()
+        introduced = before.endswith((":", "：")) or not before
+        ends = [number for number in (shown.rfind(each) for each in closes) if number > start] if introduced else []
+        stop = max(ends, default=0) or _closing(shown, start + 1, closes)
+        if not stop:
+            unclosed.add(closes)
+            if not introduced or len(shown) - start < _LEAST_SAID:
+                continue
+            stop = len(shown) - 1  # it goes on in the next line
+        said = shown[start + 1 : stop]
+        if _is_said(said, before) and not says_own.search(before):
+            yield start, stop + 1, named(before)
+        place = stop + 1
+
+
+def _closing(shown: str, start: int, closes: str) -> int:
+    """The place of the mark that closes a quotation; 0 if there is none."""
+    for number in range(start, len(shown)):
+        if shown[number] in closes and not (number + 1 < len(shown) and shown[number + 1].isalnum()):
+            return number
+    return 0
+
+
+def _is_said(said: str, before: str) -> bool:
+    """Whether what stands in quotation marks is something said, and no title or single word."""
+    words = _WORD.findall(said)
+    if len(words) < 2:
+        return False
+    if SAID_BY.search(before[-80:]):
+        return True
+    if len(words) < _LEAST_SAID:
+        return said.rstrip().endswith((".", "!")) and _FINITE.search(said) is not None and len(words) > 2
+    titled = sum(word[0].isupper() or len(word) < 4 for word in words) >= len(words) - 1
+    return not titled and _FINITE.search(said) is not None
