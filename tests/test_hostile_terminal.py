@@ -36,6 +36,7 @@ SHOWS = {
     "knowledge show": ["knowledge", "show", "{entry}"],
     "knowledge add": ["knowledge", "add", WHOLE],
     "knowledge edit": ["knowledge", "edit", "{entry}", "--text", WHOLE],
+    "knowledge confirm": ["knowledge", "confirm"],
     "knowledge delete": ["knowledge", "delete", "{entry}"],
     "knowledge unmerge": ["knowledge", "unmerge", "{entry}"],
     "episodes show": ["episodes", "show", "{episode}"],

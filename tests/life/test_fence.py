@@ -13,6 +13,7 @@ import unicodedata
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.language.quotations import marked, quotations
 from langmem_tiers.settings import RecallSettings
 from tests.test_rendering import ALLOWED, HIDDEN, PIECES, given_back, items_of, tags_of
 
@@ -70,6 +71,11 @@ def require_one_fence(block, count):
     return items
 
 
+def without_marks(text):
+    """A text without blanks and without the marks of what is quoted."""
+    return re.sub(r"[>\s]", "", text)
+
+
 @pytest.fixture
 def texts(root):
     return [*naughty(root), *generated(TEXTS, random.Random(SEED))]
@@ -102,7 +108,9 @@ def test_what_is_recalled_of_messages_is_what_was_said_in_one_fence(tmp_path, te
             for item in require_one_fence(recalled.block, len(recalled.items)):
                 pointer = re.match(r"- \[([^\]]+)\]", item)[1]
                 text = html.unescape(item)
-                whole = given_back(stored[pointer].strip()).strip()
+                shown_as = marked(stored[pointer], quotations(stored[pointer]))
+                assert without_marks(shown_as) == without_marks(stored[pointer])
+                whole = given_back(shown_as.strip()).strip()
                 if "[…]" not in text:
                     assert text.rstrip().endswith(whole), (item, whole)
                 shown += 1
