@@ -60,23 +60,19 @@ class Quotation:
 
 
 class Line(NamedTuple):
-    """A line of a text, with its end and where it stands."""
+    """A line of a text, with its end, and where it stands."""
 
     start: int
     stop: int
     text: str
-
-    @property
-    def blank(self) -> bool:
-        """Whether nothing stands in it."""
-        return not self.text.strip()
+    blank: bool
 
 
 def lines_of(text: str) -> list[Line]:
     """The lines of a text."""
     found, place = [], 0
     for line in text.splitlines(keepends=True):
-        found.append(Line(place, place + len(line), line))
+        found.append(Line(place, place + len(line), line, line.isspace()))
         place += len(line)
     return found
 

@@ -135,6 +135,9 @@ def _mails(lines: Sequence[Line]) -> Iterator[_Passage]:
     """What follows headers of a mail, a divider such as "Begin forwarded message:", or "On Monday, Anna wrote:"."""
     number = 0
     while number < len(lines):
+        if lines[number].blank:
+            number += 1
+            continue
         text = lines[number].text[:LONGEST_LINE]
         headers, sender = _headers(lines, number)
         if headers:
@@ -174,12 +177,13 @@ def _sender_below(lines: Sequence[Line], number: int) -> str:
 
 def _chats(lines: Sequence[Line]) -> Iterator[_Passage]:
     """Lines with their speakers, and logs: from the first to the last one, and what belongs to it."""
+    written = [(number, line) for number, line in enumerate(lines) if not line.blank]
     for pattern, least, kind in (
         (_SPEAKER, _LEAST_SPOKEN, "chat"),
         (_STAMPED, 1, "chat"),
         (_LOGGED, _LEAST_LOGGED, "log"),
     ):
-        found = [number for number, line in enumerate(lines) if pattern.match(line.text[:LONGEST_LINE])]
+        found = [number for number, line in written if pattern.match(line.text[:LONGEST_LINE])]
         if kind == "chat" and pattern is _SPEAKER:
             found = [number for number in found if not _is_header(lines[number].text)]
         if len(found) < least or (pattern is _SPEAKER and not _near(found)):
@@ -249,6 +253,8 @@ def _by_register(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
     if len(lines) > 2 and headed and not any(_OF_ONESELF.search(lines[number].text[:200]) for number in headed):
         yield _Passage(headed[0], len(lines), "document", open=True)
     for number, line in enumerate(lines):
+        if line.blank:
+            continue
         text = line.text[:LONGEST_LINE]
         if ADDRESS.match(text):
             yield _Passage(number, len(lines), "mail", open=True)

@@ -119,7 +119,7 @@ def inline(text: str, lines: Sequence[Line], covered: Sequence[Quotation]) -> It
         while place < len(taken) and taken[place][1] <= line.start:
             place += 1
         spans = taken[place : place + 1]
-        if spans and spans[0][0] <= line.start and line.stop <= spans[0][1]:
+        if line.blank or (spans and spans[0][0] <= line.start and line.stop <= spans[0][1]):
             continue
         for start, stop, kind, who in _in_line(text, line):
             if not any(first < stop and start < last for first, last in spans):
