@@ -131,9 +131,10 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def run(place, capsys, monkeypatch):
+def run(place, capsys, monkeypatch, tmp_path):
     """Run a command line with hostile lines on standard input: exit code, and all that it printed."""
     monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.chdir(tmp_path)  # some hostile text is a path to write to
 
     def call(*arguments):
         monkeypatch.setattr("sys.stdin", io.StringIO(f"Something hostile {WHOLE}\ny\n"))
