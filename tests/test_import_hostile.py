@@ -418,3 +418,21 @@ def test_a_position_is_that_of_a_line_or_of_a_record(tmp_path):
     lines.write_text(f"{json.dumps(samples.LANGMEM_ITEMS[0])}\n\nbroken\n")
     _, problems = read(lines, "langmem")
     assert [(problem.unit, problem.line) for problem in problems] == [("line", 3)]
+
+
+def test_a_zip_file_whose_members_begin_before_it_is_refused(tmp_path):
+    path = samples.chatgpt_zip(tmp_path)
+    data = bytearray(path.read_bytes())
+    at = data.rfind(b"PK\x05\x06") + 16
+    data[at : at + 4] = (int.from_bytes(data[at : at + 4], "little") + 12).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(UnreadableFile):
+        [*read_records(path, "chatgpt")]
+
+
+def test_a_kind_of_content_that_is_no_text_is_left_behind(tmp_path):
+    export = json.dumps([samples.CHATGPT_CONVERSATION]).replace('"content_type": "text"', '"content_type": {"a": 1}')
+    assert '"content_type": {"a": 1}' in export
+    (tmp_path / "conversations.json").write_text(export)
+    read = [*read_records(tmp_path / "conversations.json", "chatgpt")]
+    assert not [each for each in read if isinstance(each, LineProblem)]

@@ -440,7 +440,11 @@ class Export:
         if member.file_size > limits.max_unpacked_bytes or grows:
             reason = f"{name} would unpack to {member.file_size:,} bytes from {member.compress_size:,}"
             raise unreadable(self.path, self._expected, reason, way_out="Unpack it yourself, if you trust it.")
-        with self._zip.open(member) as packed:
+        try:
+            packed = self._zip.open(member)
+        except (OSError, ValueError) as error:  # it is said to begin where no file can
+            raise unreadable(self.path, self._expected, f"{name}: {error}") from error
+        with packed:
             yield packed
 
 

@@ -103,7 +103,7 @@ def _message(session: str, message: object, at: datetime | None) -> ImportedMess
     if about.get(_HIDDEN) or about.get("is_user_system_message") or held.get("weight") == 0:
         return LeftBehind(what="hidden messages")
     content = values.mapping(held.get("content"), "'content'")
-    said = _said(content) if content.get("content_type") in _SPOKEN else ""
+    said = _said(content) if str(content.get("content_type")) in _SPOKEN else ""
     if not said:
         return LeftBehind(what="thoughts, images and empty messages")
     name = values.some_text(held, "id") or ""
