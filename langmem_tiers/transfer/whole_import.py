@@ -25,7 +25,7 @@ from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import dump
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.migrations import MIGRATIONS, migrate
-from langmem_tiers.transfer import entry_files
+from langmem_tiers.transfer.entry_files import file_of
 from langmem_tiers.transfer.files import Malformed, require_bounded, unreadable
 from langmem_tiers.transfer.whole_file import EXPECTED, VERSION, Reader, fingerprint
 from langmem_tiers.transfer.whole_merge import Merge
@@ -166,7 +166,7 @@ def _require_names(table: str, row: dump.Row) -> None:
     """Check what becomes the name of a file or folder when the space is exported or synced."""
     try:
         if table == "entries":
-            entry_files.file_of(row["id"], row["category"])
+            file_of(row["id"], row["category"])
         elif table == "documents":
             document_text.clean_path(row["path"])
     except InvalidInput as error:
