@@ -13,6 +13,7 @@
 #   make test-browser   the panel in a real browser: Debian's chromium, driven by Playwright
 #   make screenshots   the pictures of the panel in docs/images, taken anew
 #   make test-isolation   50,000 operations of users, agents and teams: nobody reads or writes what is foreign
+#   make test-flips   50 bits of the database flipped at random: nothing hangs, no wrong word is served
 #   make test-life   200 kills, a soak of 30,000 turns, random use by two processes, broken input and hostile text
 #   make test-server   what `langgraph dev` serves, in an environment of its own
 #   make test-lowest   nodes, agents, chains and tools with the lowest versions that pyproject.toml allows
@@ -30,7 +31,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-browser screenshots test-isolation test-life golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
+.PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
