@@ -110,6 +110,17 @@ def test_of_the_words_altered_at_14_kinds_of_places_none_is_served_and_the_docto
     )
 
 
+@pytest.mark.parametrize("table", ["entries", "relations", "entities", "episodes"])
+def test_what_is_altered_is_named_by_the_id_that_the_way_out_asks_for(copy, table):
+    folder = copy()
+    (file,) = folder.rglob("memory.db")
+    with closing(sqlite3.connect(file)) as connection:
+        ids = {name for (name,) in connection.execute(f"SELECT id FROM {table}")}
+    sql(folder, ALTERED[table])
+    (told,) = (message for check, message, _ in look(folder)["problems"] if check == "words")
+    assert set(re.sub(r" and \d+ more$", "", told.partition("withheld: ")[2]).split(", ")) <= ids
+
+
 def test_a_block_leaves_out_an_altered_message_and_its_receipt_names_it(copy):
     folder = copy()
     sql(folder, "UPDATE drawers SET content = replace(content, 'Porto', 'Pqrto') WHERE number = 1")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from langmem_tiers.storage import entries, inspection, seals
+from langmem_tiers.storage import inspection, seals
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import Finding
 from langmem_tiers.wording import counted
@@ -48,11 +48,9 @@ def altered_words(store: SpaceStore) -> Iterator[Finding]:
         found: dict[str, list[str]] = defaultdict(list)
         for each in seals.altered(connection, store.key):
             found[each.table].append(each.key)
-        ids = entries.ids_of(connection, store.key, [int(key) for key in found.get("entries", ())])
         missing = seals.unsealed(connection, store.key)
     for table, keys in found.items():
-        names = [ids.get(int(key), key) for key in keys] if table == "entries" else keys
-        yield _altered(_KINDS[table], list(dict.fromkeys(names)))
+        yield _altered(_KINDS[table], list(dict.fromkeys(keys)))
     if missing:
         message = f"{counted(missing, 'text has', 'texts have')} no hash: another program wrote or removed them"
         yield Finding(check="words", level="note", message=message, way_out="Compare them with a backup.")

@@ -139,12 +139,6 @@ def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
     return {row.number: _entry(row) for row in found}
 
 
-def ids_of(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, str]:
-    """The ids of entries by number."""
-    wanted = select(entries.c.number, entries.c.id).where(*here(entries), listed(entries.c.number))
-    return {row.number: row.id for row in among(connection, wanted, numbers, space=space)}
-
-
 def one(connection: Connection, space: str, entry_id: str) -> Entry | None:
     """The entry with an id."""
     return by_ids(connection, space, [entry_id]).get(entry_id)

@@ -95,7 +95,7 @@ def seal_all(connection: Connection) -> None:
 
 
 class Altered(NamedTuple):
-    """A text that is not as it was stored: its table and column, and the key of its row."""
+    """A text that is not as it was stored: its table and column, and the id of its row, or its key if it has none."""
 
     table: str
     column: str
@@ -117,7 +117,8 @@ def altered(connection: Connection, space: str) -> list[Altered]:
 def _altered_in(connection: Connection, space: str, table: Table, column: Any) -> list[str]:
     kind = column.type
     seal = table.c[kind.digest] if isinstance(kind, HashedText) else kind.seal(table)
-    key = [each for each in table.primary_key.columns if each.name != "space"]
+    known_by = [table.c.id] if "id" in table.c else table.primary_key.columns
+    key = [each for each in known_by if each.name != "space"]
     wanted = select(*(cast(each, Text) for each in key)).where(
         table.c.space == space, func.has_digest(cast(column, LargeBinary), seal) == 0
     )
