@@ -13,73 +13,63 @@ from langmem_tiers.language.sentences import straight
 # How an instruction begins: in the user's own words, or as a sentence on the user's wishes or on what not to do.
 _SAID = (
     r"(?:^|[.!?;:\"“]\s{0,3}|\b(?:and|but|then|so)\s|\b(?:please|always|also|just|from now on,?|in future,?"
-    r"|you (?:can|may"
-    r"|should|must|need not|don't (?:have|need) to)|the assistant (?:to|should|must|may|can)|wants? (?:you|it|the"
-    r" assistant) to|prefers? (?:not )?to|wants? (?:not )?to|instead|remember to)\s)"
+    r"|you (?:can|may|should|must|need not|don't (?:have|need) to)|the assistant (?:to|should|must|may|can)"
+    r"|wants? (?:you|it|the assistant) to|prefers? (?:not )?to|wants? (?:not )?to|instead|remember to)\s)"
 )
 _NOT = r"(?:never|don't|do not|not|no longer|stop|quit|avoid|without|no need (?:to|for)|needn't|skip(?:ping)?)"
 _GUARD = (
     r"(?:confirm\w*|permission|approvals?|consent|verif\w+|validat\w+|authenticat\w+|authori[sz]\w+"
-    r"|(?:security|safety"
-    r"|virus|malware|type|spell(?:ing)?)? ?checks?|checking|reviews?|tests?|warnings?|safeguards?|guardrails|safety"
-    r"|security|sandbox\w*|encrypt\w+|https|tls|ssl|certificates?|2fa|mfa|two-factor\w*|firewalls?|antivirus|backups?"
-    r"|logging|audits?|passwords?|signatures?|captchas?|linting|ci|rate limits?|permissions)"
+    r"|(?:security|safety|virus|malware|type|spell(?:ing)?)? ?checks?|checking|reviews?|tests?|warnings?|safeguards?"
+    r"|guardrails|safety|security|sandbox\w*|encrypt\w+|https|tls|ssl|certificates?|2fa|mfa|two-factor\w*|firewalls?"
+    r"|antivirus|backups?|logging|audits?|passwords?|signatures?|captchas?|linting|ci|rate limits?|permissions)"
 )
 _DATA = (
-    r"(?:data|files?|documents?|passwords?|credentials?|keys?|tokens?|secrets?|messages?|conversations?"
-    r"|e-?mails?|chats?"
-    r"|history|logs?|everything|copy|copies|reports?|details|contacts?|addresses|it|them|money|payments?|invoices?)"
+    r"(?:data|files?|documents?|passwords?|credentials?|keys?|tokens?|secrets?|messages?|conversations?|e-?mails?"
+    r"|chats?|history|logs?|everything|copy|copies|reports?|details|contacts?|addresses|it|them|money|payments?"
+    r"|invoices?)"
 )
 _PLACE = r"(?:https?://|www\.|\S{1,80}@\S|[\w-]{1,60}\.(?:com|net|org|io|biz|example|ru|cn|xyz|info|dev)\b)"
+
+# What each effect is worded like.
+_WORDINGS: dict[str, tuple[str, ...]] = {
+    "acts without asking": (
+        rf"(?<!never )\b(?:{_NOT})\s(?:(?!without\b|unless\b|before\b)\w+\s){{0,3}}?"
+        r"(?:ask(?:ing|ed)?|wait(?:ing)?|check(?:ing)? with|bother(?:ing)?|consult(?:ing)?|prompt(?:ing)?"
+        r"|request(?:ing)?)\b"
+        r"(?! (?:me |us )?(?:for )?(?:if|how|what|why|who|money|favou?rs|questions about))"
+        r"(?=[^.!?\n]{0,30}\b(?:me|user|us|confirm\w*|permission|approval|first|before|again|allowed)\b)",
+        rf"{_SAID}(?:always\s)?(?:auto-?)?(?:approve|accept|authori[sz]e|grant)\s"
+        r"(?=[^.!?\n]{0,40}?\b(?:all|every\w*|any\w*|requests?|payments?|permissions?|access|changes)\b)",
+    ),
+    "promotes something": (
+        r"\balways\s(?:recommend|suggest|promote|prefer|mention|praise|advertise|favou?r)\s(?=\S)",
+        rf"{_SAID}(?:recommend|promote|advertise|praise)\s[^.!?\n]{{2,60}}?\b"
+        r"(?:to everyone|to all|whenever|every time|each time|in (?:all|every) (?:your )?(?:answers?|repl(?:y|ies)))\b",
+    ),
+    "leaves out a check": (
+        rf"{_SAID}(?:skip|bypass|disable|deactivate|turn off|switch off|ignore|omit|leave out|suppress|remove|drop"
+        rf"|circumvent|override)\s(?:\w+\s){{0,4}}?{_GUARD}\b",
+        rf"{_SAID}(?:never|don't|do not|stop|no longer|not)\s(?:ever\s)?(?:use|using|run|running|do|doing|perform"
+        r"|performing|require|requiring|need|make|making|show|showing|give|giving|include|insist on|verify|validate"
+        rf"|check|encrypt|warn)\b(?:\s\w+){{0,3}}?\s?(?:{_GUARD})\b",
+        r"\b(?:without|no|not want(?: any)?|stop (?:showing|giving|with)(?: any)?)\s(?:any\s|the\s|more\s|further\s)?"
+        rf"{_GUARD}\b(?=[^.!?\n]{{0,60}}$)(?<=\w)",
+        r"\b(?:use|using|prefer)\s(?:plain |unencrypted )?http\b(?!s)|\btrust (?:all|any|every\w*)\b",
+    ),
+    "leaves protection": (r"\b(?:stop|don't|do not|never)\s(?:using|use|run|running)\s[^.!?\n]{0,30}?\bsandbox\b",),
+    "gives data away": (
+        rf"{_SAID}(?:always\s)?(?:send|forward|upload|copy|share|cc|bcc|post|e-?mail|transfer|submit|sync|pay|wire)\s"
+        rf"[^.!?\n]{{0,60}}?\b{_DATA}\b[^.!?\n]{{0,60}}?\b(?:to|with|at|into)\s[^.!?\n]{{0,30}}?{_PLACE}",
+        rf"{_SAID}(?:cc|bcc)\s[^.!?\n]{{0,40}}?{_PLACE}",
+    ),
+    "hides something": (
+        r"\b(?:don't|do not|never|no need to)\s(?:tell|warn|notify|inform|alert|mention (?:it|this|that) to)"
+        r"\s(?:me|the user|us|anyone|anybody)\b",
+    ),
+}
 _PATTERNS = tuple(
-    (reason, re.compile(pattern, re.IGNORECASE))
-    for reason, pattern in (
-        (
-            "acts without asking",
-            rf"(?<!never )\b(?:{_NOT})\s(?:(?!without\b|unless\b|before\b)\w+\s){{0,3}}?(?:ask(?:ing|ed)?"
-            rf"|wait(?:ing)?|check(?:ing)? with|bother(?:ing)?"
-            r"|consult(?:ing)?|prompt(?:ing)?|request(?:ing)?)\b(?! (?:me |us )?(?:for )?(?:if|how|what|why"
-            r"|who|money|favou?rs|questions"
-            r" about))(?=[^.!?\n]{0,30}\b(?:me|user|us|confirm\w*|permission|approval|first|before|again|allowed)\b)",
-        ),
-        ("acts without asking", rf"{_SAID}(?:always\s)?(?:auto-?)?(?:approve|accept|authori[sz]e"
-        rf"|grant)\s(?=[^.!?\n]{{0,40}}?"
-            r"\b(?:all|every\w*|any\w*|requests?|payments?|permissions?|access|changes)\b)"),
-        ("promotes something", r"\balways\s(?:recommend|suggest|promote|prefer|mention|praise|advertise"
-        r"|favou?r)\s(?=\S)"),
-        ("promotes something", rf"{_SAID}(?:recommend|promote|advertise"
-        rf"|praise)\s[^.!?\n]{{2,60}}?\b(?:to everyone|to all"
-            r"|whenever|every time|each time|in (?:all|every) (?:your )?(?:answers?|repl(?:y|ies)))\b"),
-        (
-            "leaves out a check",
-            rf"{_SAID}(?:skip|bypass|disable|deactivate|turn off|switch off|ignore|omit|leave out|suppress"
-            rf"|remove|drop"
-            rf"|circumvent|override)\s(?:\w+\s){{0,4}}?{_GUARD}\b",
-        ),
-        (
-            "leaves out a check",
-            rf"{_SAID}(?:never|don't|do not|stop|no longer|not)\s(?:ever\s)?(?:use|using|run|running|do|doing|perform"
-            rf"|performing|require|requiring|need|make|making|show|showing|give|giving|include|insist on"
-            rf"|verify|validate"
-            rf"|check|encrypt|warn)\b(?:\s\w+){{0,3}}?\s?(?:{_GUARD})\b",
-        ),
-        ("leaves out a check", r"\b(?:without|no|not want(?: any)?|stop (?:showing|giving"
-        r"|with)(?: any)?)\s(?:any\s|the\s"
-            rf"|more\s|further\s)?{_GUARD}\b(?=[^.!?\n]{{0,60}}$)(?<=\w)"),
-        ("leaves out a check", r"\b(?:use|using|prefer)\s(?:plain |unencrypted )?http\b(?!s)|\btrust (?:all"
-        r"|any|every\w*)\b"),
-        ("leaves protection", r"\b(?:stop|don't|do not|never)\s(?:using|use|run"
-        r"|running)\s[^.!?\n]{0,30}?\bsandbox\b"),
-        ("gives data away", rf"{_SAID}(?:always\s)?(?:send|forward|upload|copy|share|cc|bcc|post|e-?mail"
-        rf"|transfer|submit"
-            rf"|sync|pay|wire)\s[^.!?\n]{{0,60}}?\b{_DATA}\b[^.!?\n]{{0,60}}?\b(?:to|with|at"
-            rf"|into)\s[^.!?\n]{{0,30}}?{_PLACE}"),
-        ("gives data away", rf"{_SAID}(?:cc|bcc)\s[^.!?\n]{{0,40}}?{_PLACE}"),
-        ("hides something", r"\b(?:don't|do not|never|no need to)\s(?:tell|warn|notify|inform|alert"
-        r"|mention (?:it|this|that) to)"
-            r"\s(?:me|the user|us|anyone|anybody)\b"),
-    )
-)  # fmt: skip
+    (effect, re.compile(wording, re.IGNORECASE)) for effect, wordings in _WORDINGS.items() for wording in wordings
+)
 # Of others' habits nothing is to be confirmed.
 _OTHERS = re.compile(
     r"The user(?: and others)? (?:never|always|doesn't (?!want|wish|need)|does not (?!want|wish|need)|often"
