@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from langmem_tiers.language.word_lists import named_pattern
@@ -69,11 +70,12 @@ class Line(NamedTuple):
 
 
 def lines_of(text: str) -> list[Line]:
-    """The lines of a text."""
+    """The lines of a text; blank lines that follow one another are one."""
     found, place = [], 0
-    for line in text.splitlines(keepends=True):
-        found.append(Line(place, place + len(line), line, line.isspace()))
-        place += len(line)
+    for blank, group in groupby(text.splitlines(keepends=True), str.isspace):
+        for line in ("".join(group),) if blank else group:
+            found.append(Line(place, place + len(line), line, blank))
+            place += len(line)
     return found
 
 
