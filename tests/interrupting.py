@@ -10,7 +10,7 @@ from time import monotonic, sleep
 _CODE = "from langmem_tiers.cli.main import main; main()"
 
 
-def interrupted(*arguments, memory, table, rows, environment, seconds=60):
+def interrupted(*arguments, memory, table, rows, environment, seconds=120):
     """Runs `langmem-tiers` until a table has more than so many rows; gives its exit code and errors."""
     command = [sys.executable, "-c", _CODE, "--path", str(memory), *map(str, arguments)]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:

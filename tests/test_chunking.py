@@ -91,7 +91,7 @@ def test_a_limit_below_one_is_refused():
 )
 def test_the_time_is_linear_on_every_kind_of_text(unit):
     text = "y" + unit * 40_000  # a megabyte
-    started = time.perf_counter()
+    started = time.process_time()
     spans = split(text, 1000)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert len(spans) <= 2 * len(text) / 1000 + 1

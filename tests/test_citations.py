@@ -263,9 +263,9 @@ def test_a_hostile_answer_finds_nothing_and_breaks_nothing(alice, answer):
 
 @pytest.mark.parametrize("sign", ["[", "§W-001/R-01/", "[^m", "(" * 8, "entry ", "a" * 12 + " ", "§W-001/R-01/D-001@a"])
 def test_a_huge_answer_takes_no_time(alice, sign):
-    began = time.perf_counter()
+    began = time.process_time()
     check_citations(alice, sign * (300_000 // len(sign))).render()
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 4
 
 
 def test_of_more_citations_than_anybody_checks_the_rest_is_counted(alice):

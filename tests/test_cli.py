@@ -391,15 +391,15 @@ def test_a_model_that_nobody_provides_is_named_once(run):
 
 
 def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys):
-    with progress("Read", every=0.05) as advance:
-        advance(1200, None)
-        time.sleep(0.3)
-        advance(1200, 19_400)
-        time.sleep(0.3)
-    with progress("Vectors", shown=False, every=0.01):
-        time.sleep(0.05)
-    told = dict.fromkeys(capsys.readouterr().err.splitlines())
-    assert [*told] == ["langmem-tiers: Read: 1,200 so far.", "langmem-tiers: Read: 1,200 of 19,400."]
+    lines = ["langmem-tiers: Read: 1,200 so far.", "langmem-tiers: Read: 1,200 of 19,400."]
+    told, end = "", time.monotonic() + 60
+    with progress("Vectors", shown=False, every=0.01), progress("Read", every=0.05) as advance:
+        for line, total in zip(lines, (None, 19_400), strict=True):
+            advance(1200, total)
+            while line not in told and time.monotonic() < end:
+                time.sleep(0.01)
+                told += capsys.readouterr().err
+    assert [line for line in dict.fromkeys(told.splitlines()) if line != "langmem-tiers: Read: 0 so far."] == lines
 
 
 def test_a_chat_with_nobody_makes_no_folder(run, tmp_path):

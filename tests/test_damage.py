@@ -168,9 +168,9 @@ def test_comparing_takes_less_than_a_fiftieth_of_a_recall(copy, monkeypatch):
     spent = []
 
     def timed(text, digest, compare=seals._has_digest):
-        began = time.perf_counter()
+        began = time.process_time()
         answer = compare(text, digest)
-        spent.append(time.perf_counter() - began)
+        spent.append(time.process_time() - began)
         return answer
 
     monkeypatch.setattr(seals, "_has_digest", timed)
@@ -178,11 +178,11 @@ def test_comparing_takes_less_than_a_fiftieth_of_a_recall(copy, monkeypatch):
         alice = memory.user("alice")
         alice.recall(QUESTIONS[0], session="first")
         spent.clear()
-        began = time.perf_counter()
+        began = time.process_time()
         for at in range(20):
             alice.recall(QUESTIONS[0], session=f"again {at}")
         assert len(spent) > 20
-        assert sum(spent) < (time.perf_counter() - began) / 50
+        assert sum(spent) < (time.process_time() - began) / 50
 
 
 # Damaged pages

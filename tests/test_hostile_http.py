@@ -21,7 +21,7 @@ from langmem_tiers.integrations.serving import LOOPBACK, MOST_BODY, bound, http_
 TOKEN = "a-token-for-the-tests"
 # The package `mcp` leaves streams to the garbage collector when a client has gone.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-WAIT = 20
+WAIT = 60
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -254,7 +254,7 @@ def _is_dropped(client, *, within):
 def hurried(monkeypatch):
     """The time limits, made short."""
     for name in connections.SECONDS_FOR:
-        monkeypatch.setitem(connections.SECONDS_FOR, name, 0.6)
+        monkeypatch.setitem(connections.SECONDS_FOR, name, 1.5)
 
 
 def _dripping(head, *, seconds):
@@ -297,10 +297,11 @@ def test_clients_that_take_their_time_are_dropped_and_others_served_meanwhile(hu
         for name, (first, then) in slow.items():
             client = open_.enter_context(socket.create_connection(("127.0.0.1", port), timeout=WAIT))
             client.sendall(first)
-            threading.Thread(target=_dripping(then, seconds=8), args=(client,), daemon=True).start()
+            threading.Thread(target=_dripping(then, seconds=WAIT), args=(client,), daemon=True).start()
             clients[name] = client
         assert _status(port, requests.of()) == 200
-        assert {name: _is_dropped(client, within=7) for name, client in clients.items()} == dict.fromkeys(slow, True)
+        dropped = {name: _is_dropped(client, within=WAIT / 2) for name, client in clients.items()}
+        assert dropped == dict.fromkeys(slow, True)
 
 
 def test_a_client_that_does_not_read_is_dropped(hurried, alice, port, caplog):
@@ -334,11 +335,13 @@ def test_there_are_only_so_many_connections_requests_and_sessions(monkeypatch, a
         idle = [open_.enter_context(socket.create_connection(("127.0.0.1", port), timeout=WAIT)) for _ in range(10)]
         busy = _status(port, Requests(port, "x").of())
         idle += [open_.enter_context(socket.create_connection(("127.0.0.1", port), timeout=WAIT)) for _ in range(10)]
-        dropped = sum(_is_dropped(client, within=1) for client in idle[-8:])
+        dropped = sum(_is_dropped(client, within=WAIT) for client in idle[-8:])
         for client in idle:
             client.close()
-        time.sleep(0.2)
-        assert _status(port, Requests(port, "x").of()) == 404
+        deadline = time.monotonic() + WAIT
+        while (free := _status(port, Requests(port, "x").of())) != 404 and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert free == 404
     assert sessions == [200, 200, 200, 503, 503]
     assert busy == 503
     assert dropped == 8

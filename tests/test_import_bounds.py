@@ -139,7 +139,7 @@ def written(path, content):
 @pytest.mark.parametrize(("format", "content"), CORPUS.values(), ids=CORPUS)
 def test_a_hostile_file_is_refused_by_name_or_its_problems_are_listed(tmp_path, memory, format, content):
     path = written(tmp_path / "hostile", content)
-    started = time.monotonic()
+    started = time.process_time()
     user = None if format in ("mem0", "langmem-tiers") else "ann"
     refused = None
     try:
@@ -147,7 +147,7 @@ def test_a_hostile_file_is_refused_by_name_or_its_problems_are_listed(tmp_path, 
     except MemoryTiersError as error:
         refused = error
     assert refused is None or (isinstance(refused, UnreadableFile | InvalidInput) and len(str(refused)) < 2_000)
-    assert time.monotonic() - started < 60
+    assert time.process_time() - started < 60
     memory.flush()
     for name in memory.spaces():
         assert {each.level for each in memory.space(name).doctor()} <= {"ok", "note"}

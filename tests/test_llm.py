@@ -102,7 +102,7 @@ def asker(book, clock):
 def ask(request, asker):
     """A function that asks a model, or an asker, for facts: in both colours."""
 
-    def call(model, *, schema=Facts, prompt=PROMPT, session="s", timeout=5, **settings):
+    def call(model, *, schema=Facts, prompt=PROMPT, session="s", timeout=60, **settings):
         one = model if isinstance(model, ModelAsker) else asker(model, **settings)
         options = {"source": SOURCE, "session": session, "timeout": timeout}
         if request.param == "ask":
@@ -116,7 +116,7 @@ def ask(request, asker):
 def hanging():
     """A chat model that hangs until the test is over."""
     over = threading.Event()
-    yield ScriptedChatModel(responses=[lambda _: str(over.wait(20))])
+    yield ScriptedChatModel(responses=[lambda _: str(over.wait(60))])
     over.set()
 
 
@@ -277,7 +277,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("error", "failure", "reason"), ERRORS)
 def test_an_error_of_a_provider_is_a_reason_and_counts_as_a_failure(ask, book, error, failure, reason):
-    answer = ask(ScriptedChatModel(responses=[error]), timeout=20)
+    answer = ask(ScriptedChatModel(responses=[error]))
     assert (answer.value, answer.failure, answer.reason, answer.temporary) == (None, failure, reason, True)
     (booked,) = book.summary()
     assert (booked.calls, booked.failures, booked.input_tokens) == (answer.calls, answer.calls, 0)
@@ -304,9 +304,9 @@ def test_only_an_interruption_comes_through_and_is_booked(ask, book):
 
 def test_a_model_that_hangs_is_left_when_the_time_is_over(ask, book, hanging):
     began = time.perf_counter()
-    answer = ask(hanging, timeout=0.1)
-    assert time.perf_counter() - began < 5
-    assert (answer.failure, answer.reason) == ("timeout", "timeout: no reply in 0.1 s")
+    answer = ask(hanging, timeout=0.5)
+    assert time.perf_counter() - began < 20
+    assert (answer.failure, answer.reason) == ("timeout", "timeout: no reply in 0.5 s")
     (booked,) = book.summary()
     assert (booked.calls, booked.failures, booked.output_tokens) == (1, 1, 0)
     assert booked.input_tokens == answer.input_tokens > 0
@@ -320,8 +320,8 @@ def test_when_the_time_is_over_nobody_is_asked(ask, book):
 
 def test_the_repair_has_the_time_that_is_left(ask):
     over = threading.Event()
-    model = ScriptedChatModel(responses=["Hm.", lambda _: str(over.wait(20))])
-    answer = ask(model, timeout=0.3)
+    model = ScriptedChatModel(responses=["Hm.", lambda _: str(over.wait(60))])
+    answer = ask(model, timeout=1)
     over.set()
     assert (answer.failure, answer.calls) == ("timeout", 2)
 
@@ -433,7 +433,7 @@ def test_a_reply_ends_a_row_of_failures(ask, asker, caplog):
 
 def test_hanging_counts_as_a_failure(ask, asker, hanging):
     one = asker(hanging, failures=1)
-    assert [ask(one, timeout=0.05).failure for _ in range(2)] == ["timeout", "resting"]
+    assert [ask(one, timeout=0.5).failure for _ in range(2)] == ["timeout", "resting"]
 
 
 # Budgets
@@ -644,7 +644,7 @@ class Provider(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         structured = "response_format" in request or "tools" in request
         if kind == "hangs":
-            self.server.over.wait(20)
+            self.server.over.wait(60)
         status = {"429": 429, "500": 500, "words": 400 if structured else 200}.get(kind, 200)
         said = {"truncated": JSON[:20], "long": JSON[:20], "empty": "", "huge": "x" * 1_000_000}.get(kind, JSON)
         body = {"error": {"message": f"no {kind}"}} if status != 200 else self._completion(said, kind)
@@ -697,7 +697,7 @@ def provider():
 def test_a_provider_over_http_gives_a_value_or_a_reason(ask, book, provider, kind, failure, calls):
     openai = pytest.importorskip("langchain_openai", reason="a provider's client is optional")
     model = openai.ChatOpenAI(model="m", base_url=f"{provider}/{kind}", api_key="none", max_retries=0)
-    answer = ask(model, timeout=0.5 if kind == "hangs" else 20, budget={"session_tokens": None})
+    answer = ask(model, timeout=1 if kind == "hangs" else 60, budget={"session_tokens": None})
     assert (answer.failure, answer.calls) == (failure, calls), answer
     assert (answer.value == PORTO) is (failure is None)
     assert [(line.name, line.calls) for line in book.summary(by="model")] == [("m", calls)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = str(Path(sys.executable).with_name("langmem-tiers"))
-WAIT = 30
+WAIT = 60
 HELLO = {
     "jsonrpc": "2.0",
     "id": "hello",

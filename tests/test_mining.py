@@ -17,7 +17,7 @@ from langmem_tiers.writing.mining import mine
 LISBON = "My sister Anna lives in Lisbon."
 TOLD = "The user's sister Anna lives in Lisbon."
 FIVE_MINUTES = 300
-PATIENT, IMPATIENT = ModelSettings(timeout_seconds=30), ModelSettings(timeout_seconds=0.2)
+PATIENT, IMPATIENT = ModelSettings(timeout_seconds=30), ModelSettings(timeout_seconds=0.5)
 
 
 class InWords(ScriptedChatModel):

@@ -49,7 +49,7 @@ def test_the_link_opens_the_memory_of_the_user_or_the_only_one_there_is(panel, o
     with httpx2.Client(follow_redirects=True) as another:
         assert another.get(link).status_code == 401
     process.terminate()
-    said = process.communicate(timeout=20)
+    said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "Traceback" not in said[1]
     assert link not in said[1]

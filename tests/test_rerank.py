@@ -475,23 +475,23 @@ def test_a_failure_keeps_the_fused_order_and_says_so(opened, reranker, note):
 def hanging():
     """A chat model that hangs until the test is over."""
     over = threading.Event()
-    yield ScriptedChatModel(responses=[lambda _: str(over.wait(20))])
+    yield ScriptedChatModel(responses=[lambda _: str(over.wait(60))])
     over.set()
 
 
 def test_a_model_that_hangs_does_not_hang_the_reply(opened, hanging):
-    alice = opened(hanging, robots=4, timeout_seconds=0.1)
+    alice = opened(hanging, robots=4, timeout_seconds=0.5)
     began = time.perf_counter()
     recalled = alice.recall(ROBOT, session="t")
-    assert time.perf_counter() - began < 2
-    assert recalled.receipt.notes == ("rerank: timed out after 0.1 s; kept the fused order",)
+    assert time.perf_counter() - began < 20
+    assert recalled.receipt.notes == ("rerank: timed out after 0.5 s; kept the fused order",)
     assert (len(shown(recalled)), recalled.receipt.usage) == (4, {"memory_rerank": {"calls": 1}})
 
 
 def test_after_the_time_is_over_nothing_more_is_asked(opened):
     over = threading.Event()
-    model = ScriptedChatModel(responses=[lambda _: f"Hm. {over.wait(20)}"])
-    opened(model, robots=4, timeout_seconds=0.05).recall(ROBOT, session="t")
+    model = ScriptedChatModel(responses=[lambda _: f"Hm. {over.wait(60)}"])
+    opened(model, robots=4, timeout_seconds=0.5).recall(ROBOT, session="t")
     over.set()
     for thread in threading.enumerate():
         if thread.name == "langmem-tiers-model":

@@ -446,14 +446,14 @@ REPEATED = [
 @pytest.mark.parametrize("unit", REPEATED)
 def test_no_repetition_takes_long(unit, size):
     text = (unit * size)[:size]
-    started = time.perf_counter()
+    started = time.process_time()
     asks_advice(text)
     asked(text, {"Lena", "you", ""})
     nearness(spans(text, MONDAY), np.zeros(100, np.int64))
     statements(text)
     statements(text[:4000])
     prefers(text[:4000])
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(
@@ -471,6 +471,6 @@ def test_a_question_of_a_megabyte_is_answered_in_time(tmp_path, padding):
     with Memory.open(tmp_path, embedder=None, background=False) as memory:
         alice = memory.user("alice")
         alice.track([Turn(role="user", content="The robot is red.")])
-        started = time.perf_counter()
+        started = time.process_time()
         alice.recall(f"Where is the robot? {padding * (1_000_000 // len(padding))}", session="t", keep_receipt=False)
-        assert time.perf_counter() - started < 3
+        assert time.process_time() - started < 3

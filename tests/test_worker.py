@@ -32,12 +32,12 @@ class Gate(HashEmbedder):
 
     def embed_documents(self, texts):
         self.reached.set()
-        assert self.documents.wait(30)
+        assert self.documents.wait(60)
         return super().embed_documents(texts)
 
     def embed_query(self, text):
         self.reached.set()
-        assert self.queries.wait(30)
+        assert self.queries.wait(60)
         return super().embed_query(text)
 
 
@@ -65,7 +65,7 @@ def start(script: str, *arguments: object, environment) -> subprocess.Popen[str]
 def test_the_worker_does_what_was_tracked_and_flush_waits_for_it(tmp_path):
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
         memory.user("alice").track(robots(50), session="s")
-        assert memory.flush(30)
+        assert memory.flush(60)
         stats = memory.user("alice").stats()
         assert (stats.vectors, stats.pending, stats.unfiled) == (50, 0, 0)
 
@@ -77,9 +77,9 @@ def test_a_flush_that_runs_out_of_time_says_so_and_the_work_goes_on(tmp_path):
         started = time.monotonic()
         assert not memory.flush(0.2)
         assert not memory.user("alice").flush(0)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
         gate.documents.set()
-        assert memory.flush(30)
+        assert memory.flush(60)
         assert memory.user("alice").stats().pending == 0
 
 
@@ -98,7 +98,7 @@ def test_what_a_crash_left_undone_is_done_when_the_space_is_opened_next(tmp_path
         memory.user("alice").track(robots(5), session="s")
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
         assert len(memory.user("alice").drawers()) == 5
-        assert memory.flush(30)
+        assert memory.flush(60)
         assert memory.user("alice").stats().pending == 0
 
 
@@ -107,7 +107,7 @@ def test_more_spaces_than_may_be_open_are_all_finished(tmp_path):
     with Memory.open(tmp_path, embedder=HashEmbedder(), settings=one) as memory:
         for number in range(4):
             memory.user(f"user{number}").track(robots(5), session="s")
-        assert memory.flush(30)
+        assert memory.flush(60)
         assert [memory.user(f"user{number}").stats().pending for number in range(4)] == [0] * 4
 
 
@@ -117,11 +117,11 @@ def test_one_damaged_space_does_not_stop_the_work_of_others(tmp_path, caplog):
     (file,) = tmp_path.rglob("memory.db")
     file.write_bytes(b"garbage" * 1000)
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
-        assert not memory.user("mallory").flush(30)
+        assert not memory.user("mallory").flush(60)
         memory.user("alice").track(robots(5), session="s")
-        assert memory.user("alice").flush(30)
+        assert memory.user("alice").flush(60)
         assert memory.user("alice").stats().pending == 0
-        assert not memory.flush(30)
+        assert not memory.flush(60)
     assert "background_work_failed" in caplog.text
     assert "Traceback" not in caplog.text
 
@@ -171,13 +171,14 @@ def test_whoever_waits_while_another_closes_is_not_told_that_all_is_done(tmp_pat
     for name in ("alice", "bob", "carol"):
         memory.user(name).track(robots(3), session="s")
     with ThreadPoolExecutor(2) as pool:
-        waiting = pool.submit(memory.flush, 30)
+        waiting = pool.submit(memory.flush, 60)
         assert gate.reached.wait(60)
         closing = pool.submit(memory.close)
-        time.sleep(0.2)
+        while not memory.user("alice").context.closing():
+            time.sleep(0.01)
         gate.documents.set()
-        closing.result(30)
-        assert waiting.result(30) is False
+        closing.result(60)
+        assert waiting.result(60) is False
 
 
 def test_a_script_that_loads_little_else_ends_without_a_word(tmp_path, offline_environment):
@@ -188,7 +189,7 @@ def test_a_script_that_loads_little_else_ends_without_a_word(tmp_path, offline_e
         memory.user("alice").track([Turn(role="user", content="I live in Turin.")])
     """
     command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=offline_environment, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, env=offline_environment, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
@@ -202,7 +203,7 @@ def test_a_script_that_forgets_to_close_ends_and_loses_nothing(tmp_path, offline
         {ending}
     """
     process = start(script, tmp_path, environment=offline_environment)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == (1 if "oops" in ending else 0)
     assert ("Traceback" in errors) == ("oops" in ending)
     with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
@@ -269,11 +270,11 @@ def test_two_processes_write_one_space_without_an_error_or_a_loss(tmp_path, offl
         for n in range(60):
             alice.track([Turn(role="user", content=f"robot {mine} {n}", message_id=f"{mine}-{n}")], session=f"s{n % 2}")
             alice.recall("Where is the robot now?", session=mine, message_id=str(n))
-        assert memory.flush(30)
+        assert memory.flush(60)
         memory.close()
     """
     processes = [start(script, tmp_path, mine, environment=offline_environment) for mine in "ab"]
-    assert [process.communicate(timeout=60)[1][-2000:] for process in processes] == ["", ""]
+    assert [process.communicate(timeout=300)[1][-2000:] for process in processes] == ["", ""]
     with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
         alice = memory.user("alice")
         assert {drawer.message_id for drawer in alice.drawers()} == {f"{mine}-{n}" for mine in "ab" for n in range(60)}
@@ -330,7 +331,7 @@ def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path)
             memory.user(f"user{number}").track(robots(1), session="s")
         assert open_files(database) > 0
         gate.queries.set()
-        assert len(recalling.result(30).items) == 1
+        assert len(recalling.result(60).items) == 1
         memory.user("bob").drawers()
         assert open_files(database) == 0
 
@@ -377,20 +378,20 @@ def test_writers_of_one_process_queue_however_short_the_patience_with_other_proc
 
 
 def test_when_another_process_holds_the_database_all_who_wait_are_told_after_one_patience(tmp_path):
-    with Memory.open(tmp_path, settings=Settings(storage=StorageSettings(busy_timeout=1)), embedder=None) as memory:
+    with Memory.open(tmp_path, settings=Settings(storage=StorageSettings(busy_timeout=0.5)), embedder=None) as memory:
         alice = memory.user("alice")
         alice.track(robots(1), session="s")
-        assert memory.flush(30)
+        assert memory.flush(60)
         (file,) = tmp_path.rglob("memory.db")
-        with closing(sqlite3.connect(file, isolation_level=None)) as other, ThreadPoolExecutor(8) as pool:
+        with closing(sqlite3.connect(file, isolation_level=None)) as other, ThreadPoolExecutor(60) as pool:
             other.execute("BEGIN IMMEDIATE")
             started = time.monotonic()
-            waiting = [pool.submit(alice.track, robots(1, n), session="s") for n in range(1, 9)]
+            waiting = [pool.submit(alice.track, robots(1, n), session="s") for n in range(1, 61)]
             refused = [type(each.exception()) for each in waiting]
-            assert time.monotonic() - started < 4
+            assert time.monotonic() - started < 15  # 30 if each waited by itself
             other.execute("ROLLBACK")
-        assert refused == [DatabaseLocked] * 8
-        alice.track(robots(1, 9), session="s")
+        assert refused == [DatabaseLocked] * 60
+        alice.track(robots(1, 61), session="s")
         assert len(alice.drawers()) == 2
 
 
@@ -434,9 +435,9 @@ def test_an_embedder_that_exits_does_not_end_the_worker(tmp_path, ending):
     with Memory.open(tmp_path, embedder=embedder) as memory:
         alice = memory.user("alice")
         alice.track(robots(3), session="s")
-        assert not alice.flush(30)
+        assert not alice.flush(60)
         embedder.outage = None
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while alice.stats().pending and time.monotonic() < deadline:
             alice.flush(1)
             time.sleep(0.1)
@@ -456,7 +457,7 @@ def test_a_listener_that_exits_keeps_neither_the_worker_nor_the_other_listeners(
         alice = memory.user("alice")
         alice.track([user("I moved to Lisbon and I love the tram."), user("Thank you, that is all.")], session="s")
         alice.end_session("s")
-        assert alice.flush(30)
+        assert alice.flush(60)
         assert heard
 
 
@@ -470,7 +471,7 @@ def test_a_model_that_exits_does_not_end_the_worker(tmp_path, ending):
         alice = memory.user("alice")
         alice.track([user("I moved to Lisbon and I love the tram.")], session="s")
         alice.end_session("s")
-        alice.flush(30)
+        alice.flush(60)
         alice.track(robots(3), session="t")
-        alice.flush(30)
+        alice.flush(60)
         assert alice.stats().vectors >= 3
