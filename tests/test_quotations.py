@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterable
 from functools import partial
+from itertools import count
 
 import pytest
 from quotation_samples import FENCE, PLANTS, WRAPPERS, next_to_pasted_text
@@ -219,8 +220,9 @@ def test_a_model_sees_what_is_quoted_and_cannot_cite_it(tmp_path, clock):
 
 def test_finding_quotations_costs_little():
     """Under 1 ms for an ordinary message, and time in proportion to the length of a long one."""
-    ordinary = 'I moved to Oslo in March. My sister Anna: she lives in Rome, and I like "tea".\nSee you soon.'
-    best = min(_seconds(lambda: [own_words(ordinary) for _ in range(20)]) for _ in range(5)) / 20
+    number = count()  # no text twice: what was found in one is remembered
+    ordinary = 'I moved to Oslo in March. My sister Anna: she lives in Rome, and I like "tea".\nSee you soon {}.'
+    best = min(_seconds(lambda: [own_words(ordinary.format(next(number))) for _ in range(20)]) for _ in range(5)) / 20
     assert best < 0.001
     for attack in (
         '"',
@@ -235,8 +237,10 @@ def test_finding_quotations_costs_little():
         "see this: ",
         "\n\n",
     ):
-        small, large = (min(_seconds(partial(own_words, attack * n)) for _ in range(2)) for n in (1_000, 8_000))
-        assert large < 0.2 or large < 24 * small, attack
+        small, large = (
+            min(_seconds(partial(own_words, f"{attack * n}{next(number)}")) for _ in range(3)) for n in (1_000, 8_000)
+        )
+        assert large < 0.5 or large < 24 * small, attack
 
 
 def _seconds(run) -> float:

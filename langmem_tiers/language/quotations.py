@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from langmem_tiers.language.quotation_signs import (
     ADDRESS,
@@ -33,6 +34,14 @@ def quotations(text: str) -> tuple[Quotation, ...]:
         >>> [each.origin for each in quotations("Anna wrote:\n> I moved to Porto.")]
         ['Anna']
     """
+    # Rules of many kinds ask for the same message one after the other; long ones are not held for that.
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _found(text)
+
+
+_LONGEST_REMEMBERED = 4_000
+
+
+def _found(text: str) -> tuple[Quotation, ...]:
     if not _may_quote(text):
         return ()
     lines = lines_of(text)
@@ -40,6 +49,9 @@ def quotations(text: str) -> tuple[Quotation, ...]:
     covered = _joined(blocks)
     found = (*covered, *inline(text, lines, covered))
     return tuple(sorted(found, key=lambda each: each.start))
+
+
+_remembered = lru_cache(maxsize=1_000)(_found)
 
 
 def own_words(text: str) -> str:

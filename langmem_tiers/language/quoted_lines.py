@@ -210,6 +210,8 @@ def _announced(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
         if number in inside or line.blank or _MARKED.match(line.text):
             continue
         text = line.text.strip()[-LONGEST_LINE:]
+        if not (text.endswith((":", "：")) or _ASKED_OF.search(text) or _URL.match(text)):
+            continue
         near = range(number + 1, min(number + 4, len(lines)))
         below = next((place for place in near if not lines[place].blank), None)
         if below is None:
