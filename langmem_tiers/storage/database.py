@@ -28,6 +28,8 @@ from langmem_tiers.storage.write_queue import queue_of
 _STATEMENTS = 2000
 # Pages copied between two reports on a backup: 16 MB.
 _PAGES = 4096
+# Seconds between two tries to get a lock.
+_PAUSE = 0.005
 # Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
 APPLICATION_ID = 0x4C4D5469
 
@@ -231,21 +233,40 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        immediate = connection.get_execution_options().get("immediate", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+        if connection.get_execution_options().get("immediate", False):
+            _lock_for_writing(connection.connection.cursor(), settings.busy_timeout)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
 
 
+def _lock_for_writing(cursor: Any, patience: float) -> None:
+    """Begin a transaction that holds the write lock.
+
+    SQLite's own waiting tries more and more rarely: who waits longest loses to those who come last, until it times out.
+    """
+    cursor.execute("PRAGMA busy_timeout=0")
+    try:
+        _insist(cursor, "BEGIN IMMEDIATE", patience)
+    finally:
+        cursor.execute(f"PRAGMA busy_timeout={int(patience * 1000)}")
+
+
 def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
     """Switch to the write-ahead log. SQLite's busy timeout does not cover two processes creating a file at once."""
+    _insist(cursor, "PRAGMA journal_mode=WAL", patience)
+
+
+def _insist(cursor: Any, statement: str, patience: float) -> None:
+    """Execute a statement, again and again while another connection holds the lock, but no longer than `patience`."""
     deadline = monotonic() + patience
     while True:
         try:
-            cursor.execute("PRAGMA journal_mode=WAL")
+            cursor.execute(statement)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= deadline:
                 raise
-            sleep(0.01)
+            sleep(_PAUSE)
         else:
             return
