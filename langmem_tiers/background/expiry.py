@@ -12,10 +12,11 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge import lifecycle
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.storage import dreams, entries, episodes, items, working_entries
+from langmem_tiers.storage import dreams, entries, episodes, facts, items, working_entries
 from langmem_tiers.store import SpaceStore
 
 _DAY = 86_400_000
+_YEAR = 366 * _DAY
 
 
 class Expiring(NamedTuple):
@@ -32,7 +33,10 @@ class Expiring(NamedTuple):
 
 @dataclass(frozen=True)
 class ExpiryJob:
-    """Lets go of one kind of thing in a space when its time has come."""
+    """Lets go of one kind of thing in a space when its time has come.
+
+    What should have gone more than a year ago stays for another day: the clock may have jumped ahead, and be set right.
+    """
 
     context: SpaceContext
     store: SpaceStore
@@ -45,7 +49,9 @@ class ExpiryJob:
 
     def due(self, connection: Connection) -> int | None:
         """When the next one expires, in UTC milliseconds, possibly in the past; None if none will."""
-        return self.kind.due(connection, self.store.key, self.context)
+        due, now = self._first(connection), to_millis(self.context.clock())
+        seen = None if due is None or now - due <= _YEAR else self._seen(connection, now)
+        return due if seen is None else seen + _DAY
 
     def step(self, stop: Callable[[], bool]) -> bool:
         """Expire what is due; False if nothing was."""
@@ -63,7 +69,31 @@ class ExpiryJob:
         if due is None or due > now:
             return 0
         with self.store.writing() as connection:
+            if self._may_have_jumped(connection, now):
+                return 0
             return self.kind.expire(connection, self.store.key, self.context, now)
+
+    def _first(self, connection: Connection) -> int | None:
+        return self.kind.due(connection, self.store.key, self.context)
+
+    def _may_have_jumped(self, connection: Connection, now: int) -> bool:
+        """Whether something was due long ago, and the clock has not said so for a day."""
+        due, seen = self._first(connection), self._seen(connection, now)
+        if due is None or now - due <= _YEAR:
+            return False
+        if seen is None:
+            facts.put_numbers(connection, self.store.key, self._fact, [now])
+            return True
+        return now - seen < _DAY
+
+    @property
+    def _fact(self) -> str:
+        return f"long due: {self.name}"
+
+    def _seen(self, connection: Connection, now: int) -> int | None:
+        """When something was first seen to be long due; None if it was not, or by a clock that went elsewhere since."""
+        seen = facts.numbers(connection, self.store.key, self._fact)
+        return seen[0] if seen and 0 <= now - seen[0] <= _YEAR else None
 
 
 def _expire_episodes(connection: Connection, space: str, _context: SpaceContext, now: int) -> int:
