@@ -156,12 +156,13 @@ def test_an_older_file_that_many_open_at_once_is_backed_up_as_it_was_and_migrate
 
 def test_a_newer_file_is_refused_and_not_touched(tmp_path):
     file = filled(tmp_path / "m")
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    before = file.read_bytes()
-    with reopened(tmp_path / "m") as memory, pytest.raises(NewerSchema, match="99"):
-        memory.user("alice").drawers()
-    assert file.read_bytes() == before
+    for version in range(len(MIGRATIONS) + 1, len(MIGRATIONS) + 11):
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute(f"PRAGMA user_version = {version}")
+        before = file.read_bytes()
+        with reopened(tmp_path / "m") as memory, pytest.raises(NewerSchema, match=str(version)):
+            memory.user("alice").drawers()
+        assert file.read_bytes() == before
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(database):
@@ -377,19 +378,25 @@ def test_a_write_that_fails_on_the_way_is_named_and_loses_nothing_acknowledged(t
         assert len(memory.user("alice").drawers()) == int(acknowledged)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of one megabyte, where this process may mount one."""
-    disk = tmp_path / "disk"
+@contextmanager
+def mounted(disk: Path, size: str):
+    """A file system of its own, where this process may mount one."""
     disk.mkdir()
     mount = shutil.which("mount")
     made = mount and subprocess.run(
-        [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, check=False
+        [mount, "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True, check=False
     )
     if not made or made.returncode:
         pytest.skip("this process may not mount a file system")
     yield disk
     subprocess.run(["umount", "-l", disk], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of one megabyte."""
+    with mounted(tmp_path / "disk", "1m") as disk:
+        yield disk
 
 
 def test_a_full_disk_is_named_and_loses_nothing_acknowledged(small_disk, offline_environment):

@@ -309,6 +309,17 @@ def test_above_the_limit_chroma_answers_as_exact_search_does(tmp_path):
         assert chroma_owned(alice)
 
 
+@pytest.mark.parametrize("settings", [EXACT, CHROMA], ids=["exact", "chroma"])
+def test_of_1000_messages_each_is_found_by_its_own_vector(tmp_path, settings):
+    with opened(tmp_path, settings=settings) as alice:
+        alice.track(sentences(1000), session="s")
+        alice.flush()
+        asked = alice.drawers()[::5]
+        nearest = [alice.recall(mirrored(each.content), keep_receipt=False).receipt.candidates for each in asked]
+        by_vector = [{each.drawer for each in found if "vector" in each.scores} for found in nearest]
+        assert sum(each.number in found for each, found in zip(asked, by_vector, strict=True)) >= 0.995 * len(asked)
+
+
 def test_up_to_the_limit_chroma_is_not_asked_even_where_it_is_owned(tmp_path, caplog):
     with opened(tmp_path) as alice:
         alice.track(sentences(60), session="s")
