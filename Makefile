@@ -13,7 +13,8 @@
 #   make test-browser   the panel in a real browser: Debian's chromium, driven by Playwright
 #   make screenshots   the pictures of the panel in docs/images, taken anew
 #   make test-isolation   50,000 operations of users, agents and teams: nobody reads or writes what is foreign
-#   make test-flips   50 bits of the database flipped at random: nothing hangs, no wrong word is served
+#   make test-flips   50 bits of the database flipped, a disk full at 100 points, 1,542 names, 3,348 questions, 8 writers:
+#                     nothing hangs, no wrong word is served, nothing is lost
 #   make test-life   200 kills, a soak of 30,000 turns, random use by two processes, broken input and hostile text
 #   make test-server   what `langgraph dev` serves, in an environment of its own
 #   make test-lowest   nodes, agents, chains and tools with the lowest versions that pyproject.toml allows
@@ -81,7 +82,9 @@ screenshots: $(VENV)/.development
 	PICTURES=write $(BIN)/python -m pytest -q tests/browser/test_pictures.py
 
 test-flips: $(VENV)/.development
-	LANGMEM_TIERS_TEST_FLIPS=50 $(BIN)/python -m pytest -q -p no:cacheprovider tests/test_damage.py
+	LANGMEM_TIERS_TEST_FLIPS=50 DISK_FULL_POINTS=100 HOSTILE_NAMES=1542 HOSTILE_QUESTIONS=4000 WRITERS_CHANGES=500 \
+		WRITERS_MESSAGES=2000 $(BIN)/python -m pytest -n $(JOBS) -rP -p no:cacheprovider \
+		$(patsubst %,tests/test_%.py,damage disk_full hostile_names hostile_questions writers)
 
 test-isolation: $(VENV)/.development
 	ISOLATION_OPERATIONS=50000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/test_isolation.py
