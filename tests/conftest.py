@@ -4,9 +4,11 @@ import os
 import signal
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.main
 
 from langmem_tiers import Memory, Space
 from langmem_tiers.models.minilm import MiniLM
@@ -16,6 +18,9 @@ from tests.warm_python import WarmPython
 # A shell tells what it starts in the background to ignore Ctrl-C, and every command of the tests would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A process runs one command line, a test many: what Typer makes of all commands each time is most of what one takes.
+typer.main.get_command = cache(typer.main.get_command)
 
 ROOT = Path(__file__).parent.parent
 OFFLINE = ROOT / "tests" / "offline"

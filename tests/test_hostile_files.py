@@ -8,6 +8,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.xdist_group("hostile_files")
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, offline_environment):

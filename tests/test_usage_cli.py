@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from pydantic import BaseModel
@@ -14,7 +15,7 @@ from langmem_tiers.models.usage import UsageBook
 from langmem_tiers.settings import BudgetSettings, ModelSettings
 from langmem_tiers.testing import FrozenClock, ScriptedChatModel
 
-TODAY = datetime.now(UTC)
+TODAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
 class Town(BaseModel):
@@ -39,8 +40,9 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def run(folder, capsys):
-    """Run a command line about the memory: what it prints."""
+def run(folder, capsys, monkeypatch):
+    """Run a command line about the memory today: what it prints."""
+    monkeypatch.setattr(Memory, "open", partial(Memory.open, clock=FrozenClock(TODAY)))
 
     def call(*arguments):
         with pytest.raises(SystemExit) as left:
