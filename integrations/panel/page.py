@@ -14,6 +14,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from langmem_tiers.errors import MemoryTiersError
 from langmem_tiers.integrations.panel.values import Values
 from langmem_tiers.integrations.panel.visits import Visit
 from langmem_tiers.naming import user_of
@@ -99,6 +100,13 @@ class View:
             return Response(status_code=204, headers={"hx-redirect": address})
         return RedirectResponse(address, status_code=303)
 
+    def _waiting(self) -> int:
+        """How much waits for the user's word; 0 where the memory cannot be read, which the page then says itself."""
+        try:
+            return self.space.knowledge.page(unconfirmed=True, limit=1).total
+        except MemoryTiersError:
+            return 0
+
     @property
     def _here(self) -> str:
         """Where the browser can come back to."""
@@ -120,6 +128,7 @@ class View:
             "page": self.page,
             "space": self.space,
             "command": self._command,
+            "waiting": self._waiting,
             "query": self.query,
             "form_token": token,
             # To stand in every form that is sent with POST.

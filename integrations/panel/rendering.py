@@ -15,6 +15,7 @@ import regex
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from langmem_tiers.knowledge.preferences import waits
 from langmem_tiers.knowledge_graph.wording import predicate_words
 from langmem_tiers.wording import counted
 
@@ -67,6 +68,7 @@ def environment() -> Environment:
         shortened=_shortened,
         predicate=predicate_words,
     )
+    made.tests["waiting"] = waits
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -22,7 +22,7 @@ from langmem_tiers.cli.terminal import (
     shortened,
     with_authority,
 )
-from langmem_tiers.knowledge.preferences import needs_permission
+from langmem_tiers.knowledge.preferences import CONFIRMED, waits
 from langmem_tiers.pointers import beside
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ _OUTCOME = {
     "known": "It was known already.",
     "reactivated": "It was known before, and holds again.",
 }
+_NEXT = (
+    "Waits for the user's word: `langmem-tiers knowledge confirm {0}` puts it in force, "
+    "`langmem-tiers knowledge delete {0}` refuses it for good."
+)
 # The names of fields for readers, where they differ.
 _LABELS = {
     "authority": "who stands behind it",
@@ -194,7 +198,10 @@ def add(
             project=project,
             task=task,
         )
+        saved = replace(saved, entry=_typed(space, saved.entry, text))
     lines = [_OUTCOME[saved.outcome], _entry(saved.entry)]
+    if waits(saved.entry):
+        lines.append(_NEXT.format(saved.entry.id))
     if saved.merged is not None:
         lines.append(f"`langmem-tiers knowledge unmerge {saved.merged}` tells the two apart again.")
     if saved.corrected is not None:
@@ -234,6 +241,7 @@ def edit(
             version=version,
             origin="user",
         )
+        entry = entry if content is None else _typed(space, entry, content)
     return Shown(_data(entry), [_entry(entry)])
 
 
@@ -266,12 +274,14 @@ def unmerge(space: Space, which: Id) -> Shown:
 def confirm(
     space: Space, which: Annotated[str | None, typer.Argument(metavar="ID", help="The entry; none: list them.")] = None
 ) -> Shown:
-    """Confirm what would make the agent less careful, or list what waits for it: until then it is not in force."""
+    """Put in force what would make the agent less careful, or list what waits for that, and how to refuse it."""
     if which is None:
         waiting = space.knowledge.unconfirmed()
-        return Shown([_data(each) for each in waiting], _list([_entry(each) for each in waiting], more=False))
+        lines = [*map(_entry, waiting), _NEXT.format("ID")] if waiting else ["Nothing waits for the user's word."]
+        return Shown([_data(each) for each in waiting], lines)
+    before = space.source(space.name).knowledge.get(_id(which))
     entry = space.knowledge.confirm(_id(which))
-    return Shown(_data(entry), [_entry(entry)])
+    return Shown(_data(entry), [_answer(before, entry), _entry(entry)])
 
 
 @knowledge.command()
@@ -285,6 +295,20 @@ def categories(space: Space) -> Shown:
     for each in found:
         _add_category(tree, each)
     return Shown(found, [tree])
+
+
+def _answer(before: Entry | None, entry: Entry) -> str:
+    """What came of confirming an entry."""
+    if not entry.active:
+        return "It is put aside, so there is nothing to confirm."
+    if before is not None and waits(before):
+        return "Confirmed: it is now in force."
+    return "It was confirmed already." if CONFIRMED in entry.metadata else "It needs no confirmation."
+
+
+def _typed(space: Space, entry: Entry, text: str) -> Entry:
+    """An entry that was typed here, which is in force by that: nobody else's wording of it is."""
+    return space.knowledge.confirm(entry.id, version=entry.version) if entry.content == text.strip() else entry
 
 
 def _id(given: str) -> str:
@@ -337,7 +361,8 @@ def _whole(
     entry: Entry, ended: Sequence[str], drawers: Sequence[Drawer], history: Sequence[Entry], successor: Entry | None
 ) -> Iterator[str]:
     """An entry with the messages it rests on, the entries it took the place of, and the one that holds instead."""
-    yield "\n".join((entry.content, *ended, ""))
+    waiting = [_NEXT.format(entry.id)] if waits(entry) else []
+    yield "\n".join((entry.content, *ended, *waiting, ""))
     for name, value in _fields(entry):
         if value:
             yield hanging(f"{name:>20}  ", value)
@@ -377,7 +402,7 @@ def _marks(entry: Entry) -> Iterator[str]:
         yield "pinned"
     if entry.flags:
         yield _flagged(entry)
-    if needs_permission(entry.metadata):
+    if waits(entry):
         yield "waits for the user's word"
     if entry.tags:
         yield f"tags: {', '.join(entry.tags)}"

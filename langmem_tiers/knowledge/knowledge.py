@@ -16,7 +16,7 @@ from langmem_tiers.knowledge import decide, deletion, lifecycle, search, standin
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.fallbacks import first_of, search_all
 from langmem_tiers.knowledge.neighbours import find_neighbours
-from langmem_tiers.knowledge.preferences import confirmed, needs_permission
+from langmem_tiers.knowledge.preferences import PERMISSION, confirmed, waits
 from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
 from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, EntryPage, Saved
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
@@ -235,6 +235,7 @@ class Knowledge:
         agent: str | None = None,
         status: Status = "active",
         pinned: bool | None = None,
+        unconfirmed: bool = False,
         after: str | None = None,
         limit: int = 50,
     ) -> EntryPage:
@@ -249,6 +250,7 @@ class Knowledge:
             agent: The entry's agent.
             status: Active entries, inactive ones, or both. Expired entries count as inactive.
             pinned: Only pinned entries, or only others.
+            unconfirmed: Only entries that wait for the user's word.
             after: Id of the last entry of the page before.
             limit: Maximum number of entries, up to 1,000.
 
@@ -268,6 +270,7 @@ class Knowledge:
             status=None if wanted == "all" else wanted,
             active_at=to_millis(self._context.clock()) if wanted == "active" else None,
             pinned=None if pinned is None else arguments.flag(pinned, "pinned"),
+            true=PERMISSION if arguments.flag(unconfirmed, "unconfirmed") else None,
         )
         last = arguments.optional_text(after, "after")
         with self._context.open() as store, store.reading() as connection:
@@ -389,19 +392,24 @@ class Knowledge:
         security, credentials and money.
         """
         with self._context.open() as store, store.reading() as connection:
-            found = entries.find(connection, store.key, Filters(status="active"), -1)
-        return tuple(entry for entry in found if needs_permission(entry.metadata))
+            return tuple(entries.find(connection, store.key, Filters(status="active", true=PERMISSION), -1))
 
-    def confirm(self, entry_id: str) -> Entry:
+    def confirm(self, entry_id: str, *, version: int | None = None) -> Entry:
         """Put an entry in force that waits for the user's word; to be called when the user themselves said so.
 
-        It holds for these words only: changed to another instruction, it waits again.
+        It holds for these words only: changed to another instruction, it waits again. An entry that is inactive or does
+        not wait stays as it is. `version` is the version that the user read: if it has changed since, that raises.
 
         Raises:
             UnknownEntry: there is no entry with this id.
+            EntryChanged: it is no longer at this version.
         """
+        read = arguments.optional_whole(version, "version", least=0)
         with self._writing() as writer:
             entry = writer.existing(arguments.text(entry_id, "entry_id"))
+            lifecycle.require_version(entry, read)
+            if not waits(entry):
+                return entry
             by = max(entry.authority, Authority.USER)
             return writer.change(entry, metadata=confirmed(entry.content, entry.metadata), authority=by)
 

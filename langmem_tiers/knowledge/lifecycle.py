@@ -68,8 +68,7 @@ def update(
         AuthorityTooLow: its content was stated with higher authority.
         InvalidInput: another entry already says this.
     """
-    if version is not None and version != entry.version:
-        raise EntryChanged(f"Entry {entry.id} is at version {entry.version}, not {version}.")
+    require_version(entry, version)
     held = {name: getattr(entry, name) for name in values}
     held = {name: to_millis(value) if isinstance(value, datetime) else value for name, value in held.items()}
     changed = {name: value for name, value in values.items() if value != held[name]}
@@ -83,6 +82,16 @@ def update(
     elif changed and by is Authority.SYSTEM:
         decide.require(entry, by)
     return writer.join(writer.change(entry, **changed) if changed else entry, evidence)
+
+
+def require_version(entry: Entry, version: int | None) -> None:
+    """Check that an entry is still at the version that was read, if one is given.
+
+    Raises:
+        EntryChanged: it is not.
+    """
+    if version is not None and version != entry.version:
+        raise EntryChanged(f"Entry {entry.id} is at version {entry.version}, not {version}.")
 
 
 def deactivate(

@@ -42,6 +42,11 @@ def confirmed(content: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, CONFIRMED: content_hash(content).hex()}
 
 
+def waits(entry: Entry) -> bool:
+    """Whether an entry would be in force if the user confirmed it."""
+    return entry.active and needs_permission(entry.metadata)
+
+
 def needs_permission(metadata: Mapping[str, Any]) -> bool:
     """Whether the user must be asked before the agent acts on it."""
     return metadata.get(PERMISSION) in (True, "true")

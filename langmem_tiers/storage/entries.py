@@ -30,8 +30,9 @@ class Filters:
 
     `category` includes everything below it; an entry needs all of `tags`; times are of the last change, in
     milliseconds, both ends included. Of a `task` are the entries first known in it and those that rest on what was
-    said in it. `active_at` leaves out entries that were due to expire by that moment. `after` is the id of the last
-    entry of the page before, of those sorted by their last change, newest first.
+    said in it. `active_at` leaves out entries that were due to expire by that moment. `true` is the name of a value in
+    the metadata that is true. `after` is the id of the last entry of the page before, of those sorted by their last
+    change, newest first.
     """
 
     substring: str | None = None
@@ -47,6 +48,7 @@ class Filters:
     ids: Collection[str] | None = None
     origin: str | None = None
     pinned: bool | None = None
+    true: str | None = None
     after: str | None = None
 
 
@@ -292,6 +294,9 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
         made.append(entries.c.updated_at <= filters.until)
     if filters.active_at is not None:
         made.append(or_(entries.c.expires_at.is_(None), entries.c.expires_at > filters.active_at))
+    if filters.true is not None:
+        value = func.json_extract(entries.c.metadata, f"$.{filters.true}")
+        made.append(or_(value == 1, value == "true"))
     if filters.after is not None:
         last = entries.alias()
         key = select(last.c.updated_at, last.c.number).where(

@@ -27,7 +27,7 @@ _OUTCOMES: dict[Outcome, str] = {
     "merged": "It says the same as what was known, so both became one.",
     "reactivated": "This was put aside, and is taken back.",
 }
-_FILTERS = ("q", "category", "tag", "origin", "status", "project", "pinned", "layer")
+_FILTERS = ("q", "category", "tag", "origin", "status", "project", "pinned", "waiting", "layer")
 
 
 def show(view: View) -> Response:
@@ -51,6 +51,7 @@ def _knowledge(view: View) -> Response:
         project=query.word("project") or None,
         status=query.choice("status", STATUSES),  # type: ignore[arg-type]
         pinned=True if query.flag("pinned") else None,
+        unconfirmed=query.flag("waiting"),
         after=query.word("after") or None,
         limit=_SOME,
     )
@@ -142,6 +143,8 @@ def add(view: View) -> Response:
         )
     except InvalidInput as error:
         return view.show("entry_new.html", status=422, typed=typed, problem=error)
+    if saved.entry.content == typed["content"]:  # what the user types has the user's word by that
+        view.space.knowledge.confirm(saved.entry.id, version=saved.entry.version)
     return view.go(f"/memories/{saved.entry.id}", told=_OUTCOMES[saved.outcome])
 
 
@@ -165,6 +168,25 @@ def change(view: View) -> Response:
     found = _existing(view)
     todo(view.space, found.id)
     view.tell(f"1 memory {done}.")
+    return _row(view, _existing(view)) if view.wants_piece else view.go(f"/memories/{found.id}")
+
+
+def confirm(view: View) -> Response:
+    """Put in force what waits for the user's word, or put it aside: only the words that the user has read."""
+    answer = view.form.choice("answer", ("", "confirm", "refuse"))
+    if not answer:
+        raise InvalidInput("It was not said what the answer is.", way_out="Confirm it, or refuse it.")
+    found, read = _existing(view), view.form.number("version")
+    if read != found.version:
+        view.visit.tell(
+            "It was changed since this page was loaded, and nothing was done: read it again.", kind="problem"
+        )
+    elif answer == "confirm":
+        view.space.knowledge.confirm(found.id, version=read)
+        view.tell("Confirmed: it is now in force.")
+    else:
+        view.space.knowledge.deactivate(found.id, origin="user")
+        view.tell("Refused: it is put aside, and recalled no more.")
     return _row(view, _existing(view)) if view.wants_piece else view.go(f"/memories/{found.id}")
 
 
@@ -201,7 +223,7 @@ def _chosen(view: View, *more: str) -> str:
 
 def _row(view: View, found: Entry) -> Response:
     ended = view.space.knowledge.ended([found])
-    return view.piece("_entry.html", entry=found, ended=ended)
+    return view.piece("_row.html", entry=found, ended=ended)
 
 
 def _whole(view: View, found: Entry) -> Response:
@@ -266,5 +288,6 @@ PAGE = Page(
         post("/memories/{id}", save),
         get("/memories/{id}/edit", edit),
         post("/memories/{id}/change", change),
+        post("/memories/{id}/confirm", confirm),
     ),
 )
