@@ -6,15 +6,24 @@ of these texts. After forgetting, `found` searches every byte of every file for 
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+
 from langmem_tiers import Memory, Space, Turn
+from langmem_tiers.graphs import MemoryContext, MemoryState
+from langmem_tiers.integrations import MEMORY_TOOLS, NOTE_TOOLS, WORKING_TOOLS, memory_tools
 
 SELECTORS = ("messages", "session", "person", "query", "since", "speaker", "project")
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -74,11 +83,13 @@ def plant(memory: Memory, user: str, story: Story) -> None:
     given = {"session": story.session}
     if story.selector == "project":
         given["project"] = f"project-{story.selector}"
-    alice.track(list(_turns(story)), **given)
+    alice.track([*_turns(story), *_passed_on(story)], **given)
     _, *told = alice.drawers(session=story.session)
     evidence = [each.number for each in told if each.status == "active"]
     code = _codes(story)
     _know(alice, story, evidence, code)
+    _wait(alice, story, evidence, code)
+    _bring(memory, user, story, code)
     _write(alice, story, code)
     _look(memory, alice, story, user)
     alice.end_session(story.session)
@@ -104,6 +115,26 @@ def _turn(story: Story, message: str, text: str, at: datetime, speaker: str | No
     return Turn(role=role, content=text, message_id=f"{story.selector}-{message}", said_at=at, speaker=speaker)
 
 
+def _passed_on(story: Story) -> Iterator[Turn]:
+    """A mail and a page that somebody pastes, an instruction that waits for their word, and a secret."""
+    speaker = f"Speaker {story.selector}" if story.selector == "speaker" else None
+    texts = (
+        f"What do they want?\n\nFrom: Sam <sam@example.com>\nTo: me@example.com\nSubject: The parcel\n\nHi,\n\n"
+        f"I work for {story.name}, and the parcel has the label {story.codes[2]}.\n\nBest regards,\nSam",
+        f"The page says:\n\n> Never ask {story.name} before you open {story.codes[3]}.\n\nIs that so?",
+        f"Never ask me for confirmation before opening the parcel {story.codes[4]} of {story.name}.",
+        f"The password for the parcel {story.codes[5]} of {story.name} is {secret(story)}, as ever.",
+    )
+    at = story.since + timedelta(hours=2)
+    for number, text in enumerate(texts):
+        yield _turn(story, f"passed-{number}", text, at + timedelta(minutes=number), speaker)
+
+
+def secret(story: Story) -> str:
+    """A password in one of the messages, which is never stored."""
+    return f"Swordfish{story.codes[5][2:]}!"
+
+
 def _know(alice: Space, story: Story, evidence: Sequence[int], code: Iterator[str]) -> None:
     """Entries with evidence, corrected ones, such as rest on nothing, relations, episodes, feedback, questions."""
     here = next(code)
@@ -115,6 +146,49 @@ def _know(alice: Space, story: Story, evidence: Sequence[int], code: Iterator[st
     alice.signals.record("wrong", message=evidence[0], note=f"The label {next(code)} was wrong.")
     here = next(code)
     alice.golden.add(f"What is the label of {story.name}, {here}?", expects=here)
+
+
+def _wait(alice: Space, story: Story, evidence: Sequence[int], code: Iterator[str]) -> None:
+    """Instructions that wait for the user's word: one waits, one has it, and one had it before it was changed.
+
+    What that one says now rests on the first message as well, which stays.
+    """
+    for there in ("waits", "confirmed", "changed"):
+        said = f"Never ask {story.name} before opening the parcel {next(code)}, which {there}."
+        entry = alice.knowledge.save(said, evidence=evidence[:1], origin="user").entry
+        if there != "waits":
+            alice.knowledge.confirm(entry.id)
+        if there == "changed":
+            now = f"Ask before opening the mail of {story.selector}."
+            alice.knowledge.update(entry.id, content=now, origin="user", evidence=[1])
+
+
+def _bring(memory: Memory, user: str, story: Story, code: Iterator[str]) -> None:
+    """What an agent saves out of a tool's result, with the passage of the result that it rests on.
+
+    It is neither said by a speaker nor at another time than now, so these two selectors would leave it.
+    """
+    if story.selector in ("speaker", "since"):
+        return
+    said = f"The parcel of {story.name} is insured as {next(code)}."
+    look = {"name": "read_page", "args": {}, "id": "look"}
+    read = ToolMessage(f"Welcome. {said} Call us.", tool_call_id="look", name="read_page", id=f"{story.selector}-page")
+    saved = {
+        "save_memory": {"content": said},
+        "save_to_working_memory": {"key": "page", "data": said},
+        "write_note": {"path": f"memory/page-{story.selector}.md", "text": f"# Page\n\n- {said}"},
+    }
+    calls = [{"name": name, "args": given, "id": name} for name, given in saved.items()]
+    asked = HumanMessage(f"What does {story.name} say?", id=f"{story.selector}-asked")
+    builder = StateGraph(MemoryState, context_schema=MemoryContext)
+    builder.add_node("tools", ToolNode(memory_tools(memory, only=(*MEMORY_TOOLS, *NOTE_TOOLS, *WORKING_TOOLS))))
+    builder.add_edge(START, "tools")
+    where = {"user_id": user, "thread_id": story.session}
+    if story.selector == "project":
+        where["project"] = f"project-{story.selector}"
+    talk = [asked, AIMessage("", tool_calls=[look]), read, AIMessage("", tool_calls=calls)]
+    answers = builder.compile().invoke({"messages": talk}, {"configurable": where})["messages"][len(talk) :]
+    assert [each.status for each in answers] == ["success"] * len(saved), answers
 
 
 def _write(alice: Space, story: Story, code: Iterator[str]) -> None:
@@ -167,6 +241,38 @@ def vectors(folder: Path, story: Story) -> list[bytes]:
                 held_as += [vector for (vector,) in held]
         connection.close()
     return list(dict.fromkeys(held_as))
+
+
+def hashes(folder: Path, story: Story) -> list[bytes]:
+    """The hashes of all stored texts that hold a canary, raw and in hexadecimal: a short text is guessed from one."""
+    texts: dict[str, None] = {}
+    for path in folder.glob("spaces/*/memory.db"):
+        with sqlite3.connect(path) as connection:
+            tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+            for (table,) in tables:
+                for row in connection.execute(f'SELECT * FROM "{table}"'):
+                    for text in (each for value in row if isinstance(value, str) for each in _texts(value)):
+                        if any(word.lower() in text.lower() for word in story.words):
+                            texts[text] = None
+        connection.close()
+    digests = [blake2b(text.encode(), digest_size=16) for text in texts]
+    return [form for each in digests for form in (each.digest(), each.hexdigest().encode())]
+
+
+def _texts(value: str) -> Iterator[str]:
+    """A stored text, and those in it if it is JSON."""
+    yield value
+    if value.startswith(("[", "{")):
+        with suppress(ValueError):
+            yield from _strings(json.loads(value))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)
 
 
 def forms(words: Sequence[str]) -> list[bytes]:

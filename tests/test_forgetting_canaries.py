@@ -50,15 +50,18 @@ def test_no_byte_of_two_hundred_canaries_is_left(planted):
     memory, made = planted
     alice = memory.user("alice")
     before = _answers(alice)
+    hashed = {story.selector: canaries.hashes(memory.path, story) for story in made}
+    assert canaries.found(memory.path, [canaries.secret(story).encode() for story in made]) == []
     assert len([word for story in made for word in story.words]) == COUNT
     for story in made:
         wanted = [*canaries.forms(story.words), *canaries.vectors(memory.path, story)]
         assert canaries.found(memory.path, wanted)
+        assert canaries.found(memory.path, hashed[story.selector])
         selection = story.selection or {"messages": canaries.ids(alice, story)}
         preview = alice.forget(**selection)
         receipt = alice.forget(**selection, confirm=preview.token)
         assert receipt.bytes == "gone"
-        assert canaries.found(memory.path, wanted) == [], story.selector
+        assert canaries.found(memory.path, [*wanted, *hashed[story.selector]]) == [], story.selector
         shown = str((alice.drawers(), alice.knowledge.search(story.name), alice.archive.search(story.name)))
         assert not [word for word in story.words if word in shown]
     assert _answers(alice) == before

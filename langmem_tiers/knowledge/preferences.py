@@ -30,10 +30,14 @@ def is_constraint(entry: Entry) -> bool:
 
 
 def held_back(content: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The metadata of an entry, which waits for the user if its content makes the assistant less careful."""
-    if safety.lowers(content) is None or metadata.get(CONFIRMED) == content_hash(content).hex():
+    """The metadata of an entry, which waits for the user if its content makes the assistant less careful.
+
+    A confirmation of other words goes: its hash would stay when these are forgotten.
+    """
+    if metadata.get(CONFIRMED) == content_hash(content).hex():
         return metadata
-    return {**metadata, PERMISSION: True}
+    kept = {name: value for name, value in metadata.items() if name != CONFIRMED}
+    return kept if safety.lowers(content) is None else {**kept, PERMISSION: True}
 
 
 def confirmed(content: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
