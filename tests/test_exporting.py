@@ -106,6 +106,38 @@ def test_an_import_into_an_empty_space_makes_the_same_memory(full, tmp_path, ano
     assert alice.graph.stats() == full.graph.stats()
 
 
+ONE_THING = {
+    "a dream": lambda space: space.dream(),
+    "a preview": lambda space: space.dream(dry_run=True),
+    "a recall": lambda space: space.recall("Where does my sister live?", session="today"),
+    "a question": lambda space: space.golden.add("Where does my sister live?", expects="Lisbon"),
+    "feedback": lambda space: space.signals.record("irritation"),
+    "what was mined": lambda space: space.mine(),
+    "an entry": lambda space: space.knowledge.save("The user keeps bees."),
+    "what was deleted": lambda space: space.knowledge.delete(space.knowledge.save("The user keeps bees.").entry.id),
+    "a line of the identity": lambda space: space.identity.add("Speaks German."),
+    "a note": lambda space: space.documents.write("MEMORY.md", "The launch is on Friday."),
+    "a task": lambda space: space.tasks.start("Back up the wiki"),
+    "working memory": lambda space: space.working.save("session/today/inbox", "3 unread"),
+    "an entity": lambda space: space.graph.add_entity("Anna"),
+    "a message that was forgotten": lambda space: (space.track([Turn(role="user", content="No.")]), forget_all(space)),
+}
+
+
+def forget_all(space):
+    space.forget(since="2000-01-01", confirm=True)
+
+
+@pytest.mark.parametrize("name", ONE_THING)
+def test_a_memory_in_which_only_one_thing_ever_happened_comes_back_the_same(name, alice, tmp_path, another):
+    ONE_THING[name](alice)
+    alice.export(tmp_path / "all.json")
+    other = another()
+    told = other.import_file(tmp_path / "all.json")
+    assert (told.identical, told.problems, told.left_behind) == (True, (), {})
+    assert other.user("alice").fingerprint() == alice.fingerprint()
+
+
 def test_vectors_that_are_exported_are_not_made_again(full, tmp_path, clock):
     full.export(tmp_path / "all.json", embeddings=True)
     embedder = HashEmbedder()

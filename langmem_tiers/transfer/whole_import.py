@@ -63,6 +63,8 @@ _JSON: Mapping[tuple[str, str], type] = {
     ("receipts", "body"): dict,
     ("receipts", "shown"): list,
 }
+# What is stored without a word in the log of changes.
+_UNLOGGED = frozenset({"dreams", "golden_questions", "feedback_signals", "receipts", "activities", "usages"})
 
 
 class Staged:
@@ -267,7 +269,7 @@ def take_over(context: SpaceContext, found: Staged) -> Taken:
     ):
         if fingerprint(connection, store.key) == (told := fingerprint(source, found.database.space)):
             taken.identical = True
-        elif found.counts.get("changes") and dump.is_empty(connection, store.key):
+        elif _is_followed(found.counts) and dump.is_empty(connection, store.key):
             _copy(source, found, connection, store.key)
             taken.stored = dict(found.counts)
             taken.identical = fingerprint(connection, store.key) == told
@@ -277,6 +279,11 @@ def take_over(context: SpaceContext, found: Staged) -> Taken:
             taken.stored, taken.left_behind = merge.run()
     context.wake()
     return taken
+
+
+def _is_followed(counts: Mapping[str, int]) -> bool:
+    """Whether an export has the log that search indexes follow, or nothing that they take from it."""
+    return bool(counts.get("changes")) or not any(counts.get(name) for name in dump.RECORDS if name not in _UNLOGGED)
 
 
 def _copy(source: Connection, found: Staged, connection: Connection, space: str) -> None:
