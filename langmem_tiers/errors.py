@@ -66,12 +66,14 @@ Each also inherits the builtin a caller would expect, says what happened, and sa
 
 from __future__ import annotations
 
+from langmem_tiers.wording import safe
+
 
 class MemoryTiersError(Exception):
     """Base of all errors of this package.
 
     `way_out` is one sentence that says what the caller can do about it. Messages often quote what was given, and end up
-    in logs and traces: secrets in them are masked.
+    in logs and traces: secrets in them are masked, and what a terminal would obey is written as escapes.
     """
 
     way_out = "See the message for what was refused."
@@ -79,9 +81,9 @@ class MemoryTiersError(Exception):
     def __init__(self, message: str, *, way_out: str | None = None) -> None:
         from langmem_tiers.trust.secrets import mask
 
-        self.message = mask(message)
+        self.message = safe(mask(message))
         if way_out is not None:
-            self.way_out = mask(way_out)
+            self.way_out = safe(mask(way_out))
         super().__init__(self.message)
 
     def __str__(self) -> str:

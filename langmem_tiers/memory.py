@@ -365,8 +365,7 @@ class Memory(Runtime):
                 with cls.open(target, **idle) as old, cls.open(ready.at, **idle) as new:
                     restoring.carry_over(ready, old.context)
                     again = restoring.forget_again(new.context, old.context, ready, old.spaces())
-            kept = restoring.switch(ready, target, clock)
-        restoring.list_copies(target, source, ready.manifest, kept, clock)
+            kept = restoring.switch(ready, target, source, clock)
         return restoring.report(ready, target, kept, again)
 
     def on_activity(self, listener: Listener) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""English in messages: plurals, and the names of types with their article. No business logic."""
+"""Words in messages: plurals, the names of types with their article, and quoted texts. No business logic."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ import re
 _LONGEST_SECRET = 1_000
 # In "user" and "unit", the u is spoken as in "you".
 _VOWEL = re.compile("[aeio]|u(?!s|ni|u)", re.IGNORECASE)
+# Control characters, marks that turn the reading direction, lone surrogates, and what nobody sees but a model reads:
+# blank letters, spaces of no width, tags and selectors. Joiners stay between two letters that are not ASCII, and a
+# selector of emoji stays behind what it selects.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u200c\u200d])"
+    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+)
 
 
 def counted(count: int, one: str, several: str = "") -> str:
@@ -51,3 +61,13 @@ def beginning(text: str, longest: int) -> str:
     from langmem_tiers.trust.secrets import mask
 
     return mask(text[: longest + _LONGEST_SECRET])[:longest]
+
+
+def safe(text: str) -> str:
+    r"""`text` with everything that a terminal would obey, or that nobody sees, as escapes; newlines and tabs stay.
+
+    Example:
+        >>> safe("a\x1b[31mb")
+        'a\\x1b[31mb'
+    """
+    return _OBEYED.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

@@ -198,7 +198,7 @@ def test_a_memory_that_is_opened_while_a_backup_is_unpacked_is_not_replaced(grow
     with restoring.prepared(tmp_path / "copy.zip", grown.path, force=True) as ready, reopened(grown.path) as memory:
         told(memory, "alice", "Said meanwhile.", session="tuesday")
         with pytest.raises(DatabaseLocked):
-            restoring.switch(ready, grown.path, clock)
+            restoring.switch(ready, grown.path, tmp_path / "copy.zip", clock)
     with reopened(grown.path) as memory:
         assert len(memory.user("alice").drawers()) == 3
 
@@ -221,6 +221,95 @@ def test_restoring_one_user_leaves_the_others_as_they_are(grown, tmp_path):
     assert report.carried == ("users/alice",)
     with reopened(grown.path) as back:
         assert [len(back.user(name).drawers()) for name in ("alice", "bob")] == [3, 1]
+
+
+# A restore that is killed
+
+RESTORE = """
+import os, signal, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from sqlalchemy import Engine, event
+from langmem_tiers import Memory
+
+steps = []
+
+def step(name):
+    steps.append(name)
+    if len(steps) == {kill}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def audit(name, arguments):
+    if name in ("os.rename", "shutil.rmtree") or (name == "open" and str(arguments[0]).endswith("memory.db")):
+        step(f"{{name}} {{Path(os.fsdecode(arguments[0])).name[:9]}}")
+
+sys.addaudithook(audit)
+event.listen(Engine, "commit", lambda _: step("commit"))
+Memory.restore({backup!r}, {target!r}, force=True, clock=lambda: datetime(2026, 4, 1, tzinfo=UTC))
+print("\\n".join(steps))
+"""
+
+
+@pytest.fixture(scope="module")
+def replaced(tmp_path_factory, warm_python):
+    """A backup of one user, the memory as it became since, and the steps of a restore that is not killed."""
+    place = tmp_path_factory.mktemp("replaced")
+    with reopened(place / "memory") as memory:
+        told(memory, "alice", "My sister Anna lives in Lisbon.", "My locker is zqwx77.", "I work at Bosch.")
+        memory.user("alice").knowledge.save("The user has the locker zqwx77.", evidence=[2])
+        told(memory, "bob", "I have a dog called Milo.")
+        memory.backup(place / "alice.tar", users=["alice"])
+        told(memory, "alice", "Said after the backup.", session="tuesday")
+        told(memory, "bob", "Bob, after the backup.", session="tuesday")
+        memory.user("alice").forget(messages="monday1", confirm=True)
+    shutil.copytree(place / "memory", place / "tried")
+    done = restored_by(warm_python, place, place / "tried", kill=0)
+    assert done.returncode == 0, done.stderr
+    return place, done.stdout.splitlines()
+
+
+def restored_by(python, place, target, *, kill):
+    script = target.with_name("restore.py")
+    script.write_text(RESTORE.format(kill=kill, backup=str(place / "alice.tar"), target=str(target)))
+    return python.run(script)
+
+
+def known_to(folder):
+    """What a memory knows, and whether it is sound."""
+    with reopened(folder) as memory:
+        memory.flush()
+        users = [memory.user(name) for name in ("alice", "bob")]
+        assert {each.level for user in users for each in user.doctor()} <= {"ok", "note"}
+        entries = [[each.entry.content for each in user.knowledge.search(limit=50)] for user in users]
+        return [[each.content for each in user.drawers()] for user in users], entries
+
+
+BEFORE_IT = ["My sister Anna lives in Lisbon.", "I work at Bosch."]
+AFTER_IT = [[*BEFORE_IT, "Said after the backup."], ["I have a dog called Milo.", "Bob, after the backup."]]
+# Of the steps of a restore: the last ones, which move the folders, and as many of the others.
+LAST, OTHERS = 3, 3
+
+
+@pytest.mark.parametrize("number", range(LAST + OTHERS))
+def test_a_restore_that_is_killed_is_done_by_the_next_one_and_nothing_is_mixed(replaced, tmp_path, warm_python, number):
+    place, steps = replaced
+    assert [each.split()[0] for each in steps[-3:]] == ["os.rename", "os.rename", "shutil.rmtree"]
+    switched = number == 0  # only the draft is left to be removed
+    kill = len(steps) - number if number < LAST else 1 + (number - LAST) * (len(steps) - LAST) // OTHERS
+    target = tmp_path / "memory"
+    shutil.copytree(place / "memory", target)
+    assert restored_by(warm_python, place, target, kill=kill).returncode != 0
+    assert known_to(target)[0] == ([BEFORE_IT, AFTER_IT[1]] if switched else AFTER_IT)
+    report = Memory.restore(place / "alice.tar", target, force=True)
+    assert (report.carried, report.forgotten["message"]) == (("users/bob",), 1)
+    (alice, bob), entries = known_to(target)
+    assert (alice, bob, entries) == (BEFORE_IT, AFTER_IT[1], known_to(place / "tried")[1])
+    assert not [each for each in target.rglob("*") if each.is_file() and b"zqwx77" in each.read_bytes()]
+    with reopened(target) as memory:
+        told(memory, "alice", "My sister Anna lives in Lisbon.", "My locker is zqwx77.")
+        assert [each.content for each in memory.user("alice").drawers()] == BEFORE_IT
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+    assert {each.kind for each in backups.known(target)} == {"backup", "before_restore"}
 
 
 # What was forgotten since

@@ -16,8 +16,9 @@ import pytest
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.app import app
 from langmem_tiers.cli.main import main
-from langmem_tiers.cli.terminal import progress, safe
+from langmem_tiers.cli.terminal import progress
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.wording import safe
 from tests.openai_server import openai_server
 
 SAID = "My sister Lena moved to Porto."

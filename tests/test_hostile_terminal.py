@@ -12,7 +12,7 @@ import typer
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.app import app
 from langmem_tiers.cli.main import main
-from langmem_tiers.cli.terminal import safe
+from langmem_tiers.wording import safe
 from tests.test_terminal import HOSTILE, LOOKS, OBEYED
 
 MARKUP = "[red]alarm[/red] [/nothing] [link=https://evil.example]here[/link] [bold :skull:"

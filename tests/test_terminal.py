@@ -9,7 +9,8 @@ import pytest
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.main import main
-from langmem_tiers.cli.terminal import print_shown, safe
+from langmem_tiers.cli.terminal import print_shown
+from langmem_tiers.wording import safe
 from tests.terminals import Terminal, in_terminal
 
 HOSTILE = {

@@ -43,7 +43,8 @@ from langmem_tiers.cli import (
     working,
 )
 from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
-from langmem_tiers.cli.terminal import safe, show_warnings
+from langmem_tiers.cli.terminal import show_warnings
+from langmem_tiers.wording import safe
 
 # The base of every error of wrong usage, whichever version of typer it comes from.
 _WrongUsage: Any = typer.BadParameter.__mro__[1]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from langmem_tiers.cli.target import Shown, Target, command
-from langmem_tiers.cli.terminal import figures, leave, print_error, progress, safe, working
-from langmem_tiers.wording import counted
+from langmem_tiers.cli.terminal import figures, leave, print_error, progress, working
+from langmem_tiers.wording import counted, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from langmem_tiers.cli.terminal import figures, print_error, print_problems, safe, shortened, wrapped
+from langmem_tiers.cli.terminal import figures, print_error, print_problems, shortened, wrapped
+from langmem_tiers.wording import safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -16,14 +16,14 @@ from textual.screen import Screen
 from textual.widgets import Footer, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-from langmem_tiers.cli.terminal import safe, shortened
+from langmem_tiers.cli.terminal import shortened
 from langmem_tiers.errors import MemoryTiersError, UnknownMemory
 from langmem_tiers.forgetting.types import LISTS, ForgetPreview
 from langmem_tiers.knowledge_graph.wording import relation_words
 from langmem_tiers.recall import references
 from langmem_tiers.records import Entry
 from langmem_tiers.types import Drawer
-from langmem_tiers.wording import counted
+from langmem_tiers.wording import counted, safe
 
 if TYPE_CHECKING:
     from langmem_tiers.forgetting.types import ForgetReceipt

@@ -9,8 +9,8 @@ import typer
 
 from langmem_tiers.cli import completion
 from langmem_tiers.cli.target import Shown, Target, command
-from langmem_tiers.cli.terminal import safe
 from langmem_tiers.errors import InvalidSettings, MissingExtra
+from langmem_tiers.wording import safe
 
 if TYPE_CHECKING:
     from langmem_tiers.settings import Settings

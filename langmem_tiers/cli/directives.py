@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from langmem_tiers.cli.target import Shown, Target, command
-from langmem_tiers.cli.terminal import safe, wrapped
+from langmem_tiers.cli.terminal import wrapped
 from langmem_tiers.errors import InvalidDirective
+from langmem_tiers.wording import safe
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

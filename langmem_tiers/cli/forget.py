@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from langmem_tiers.cli.target import Shown, space_command
-from langmem_tiers.cli.terminal import as_data, leave, require_agreed, safe, shortened
-from langmem_tiers.wording import counted
+from langmem_tiers.cli.terminal import as_data, leave, require_agreed, shortened
+from langmem_tiers.wording import counted, safe
 
 if TYPE_CHECKING:
     from langmem_tiers.forgetting.types import ForgetItem, ForgetPreview, ForgetReceipt, SpacePreview

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from langmem_tiers.cli.terminal import MORE, as_data, hanging, safe, shortened, with_authority
+from langmem_tiers.cli.terminal import MORE, as_data, hanging, shortened, with_authority
+from langmem_tiers.wording import safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

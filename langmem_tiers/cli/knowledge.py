@@ -18,12 +18,12 @@ from langmem_tiers.cli.terminal import (
     hanging,
     leave,
     require_agreed,
-    safe,
     shortened,
     with_authority,
 )
 from langmem_tiers.knowledge.preferences import CONFIRMED, waits
 from langmem_tiers.pointers import beside
+from langmem_tiers.wording import safe
 
 if TYPE_CHECKING:
     from rich.tree import Tree

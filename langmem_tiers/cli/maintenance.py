@@ -15,11 +15,10 @@ from langmem_tiers.cli.terminal import (
     figures,
     print_error,
     print_text,
-    safe,
     working,
 )
 from langmem_tiers.errors import DatabaseDamaged, StorageError
-from langmem_tiers.wording import counted
+from langmem_tiers.wording import counted, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

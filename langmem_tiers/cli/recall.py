@@ -9,8 +9,8 @@ import typer
 from langmem_tiers.cli.chat import RerankOption, reranking_model
 from langmem_tiers.cli.receipts import explanation
 from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
-from langmem_tiers.cli.terminal import leave, safe, shortened
-from langmem_tiers.wording import counted
+from langmem_tiers.cli.terminal import leave, shortened
+from langmem_tiers.wording import counted, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

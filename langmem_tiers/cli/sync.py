@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from langmem_tiers.cli.target import Shown, Target, command_of_space
-from langmem_tiers.cli.terminal import as_data, print_error, print_problems, safe, shortened, working
+from langmem_tiers.cli.terminal import as_data, print_error, print_problems, shortened, working
+from langmem_tiers.wording import safe
 
 if TYPE_CHECKING:
     from langmem_tiers.sync.types import Prefer, SyncConflict, SyncReport, SyncStep

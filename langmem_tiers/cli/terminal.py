@@ -15,7 +15,6 @@ import io
 import json
 import logging
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ import typer
 
 from langmem_tiers.cli import tables
 from langmem_tiers.errors import UnreadableFile
+from langmem_tiers.wording import safe
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -39,30 +39,10 @@ if TYPE_CHECKING:
 
 
 MORE = "There are more: --limit says how many to show."
-# Control characters, marks that turn the reading direction, lone surrogates, and what nobody sees but a model reads:
-# blank letters, spaces of no width, tags and selectors. Joiners stay between two letters that are not ASCII, and a
-# selector of emoji stays behind what it selects.
-_OBEYED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
-    "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u200c\u200d])"
-    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
-)
 
 
 class OutputFailed(OSError):
     """Standard output is closed or accepts no more text: the disk is full, or the reader has gone."""
-
-
-def safe(text: str) -> str:
-    r"""`text` with everything that a terminal would obey written as an escape; newlines and tabs stay.
-
-    Example:
-        >>> safe("a\x1b[31mb")
-        'a\\x1b[31mb'
-    """
-    return _OBEYED.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def shortened(text: str, width: int) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import logging
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,6 +19,7 @@ from langmem_tiers.errors import (
     DatabaseDamaged,
     DatabaseLocked,
     FolderNotWritable,
+    ForeignFolder,
     LinkRefused,
     NewerSchema,
     NotAMemoryFolder,
@@ -34,6 +37,11 @@ _SPACE_MARK = "space.json"
 DATABASE = "memory.db"
 CHROMA_LOCK = "chroma.lock"
 """Held by the process that has the Chroma folder of a space open."""
+DRAFT_LOCK = "draft.lock"
+"""Held by the process that prepares something in a folder beside its place."""
+MOVED_AWAY = "moved_away"
+"""In the folder of a restore: the name that the memory has got in whose place the restored one is to be."""
+_RESTORING = 60.0  # seconds
 _FORMAT = 1
 # What a host may place in a folder before its first memory, besides the folder of prompts that the settings name.
 _BEFORE_THE_FIRST_RUN = {FILE, "directives"}
@@ -60,6 +68,29 @@ def resolved(path: Path) -> Path:
     return folder
 
 
+def draft_name(target: Path) -> str:
+    """How folders begin in which a process prepares what it will put in a place."""
+    return f".{target.name[:60]}."
+
+
+def put_back(folder: Path) -> None:
+    """Undo a restore that was killed when it had moved a memory away, and the restored one was not in its place yet."""
+    if os.path.lexists(folder):
+        return
+    for note in folder.parent.glob(f"{glob.escape(draft_name(folder))}*/{MOVED_AWAY}"):
+        with suppress(ForeignFolder):  # somebody else's, in a folder that all may write to
+            private_files.require_own(note.parent)
+            _put_back(note, folder)
+
+
+def _put_back(note: Path, folder: Path) -> None:
+    with private_files.lock(note.with_name(DRAFT_LOCK), timeout=_RESTORING):
+        kept = folder.with_name(private_files.read(note, most=_LARGEST_MARK).decode())
+        if (note.parent / "memory").is_dir() and (kept / _MARK).is_file() and not os.path.lexists(folder):
+            kept.replace(folder)
+        note.unlink()
+
+
 def open_memory_folder(path: Path, *, prompts: str) -> Path:
     """Create or recognise a memory folder; `prompts` is where prompts of its own are, as the settings say.
 
@@ -70,6 +101,7 @@ def open_memory_folder(path: Path, *, prompts: str) -> Path:
         NewerSchema: its layout was made by a newer version.
     """
     with translated(path):
+        put_back(path)
         if path.exists() and not path.is_dir():
             raise NotAMemoryFolder(f"{path} is a file.")
         mark = path / _MARK

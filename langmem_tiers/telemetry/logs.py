@@ -1,15 +1,26 @@
-"""Log records: an event and its fields, in the message for people and as attributes of the record for programs."""
+"""Log records: an event and its fields, in the message for people and as attributes of the record for programs.
+
+Ids, paths and foreign errors are somebody else's text: each is one line, without secrets and without anything that a
+terminal would obey, so that none forges a record or a field.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+import re
+import sys
+import traceback
 from typing import Any
 
 from langmem_tiers.naming import space_mark
+from langmem_tiers.wording import safe
 
-# Fields that may quote a provider or a file; they are truncated and cleared of secrets.
+# Fields that may quote a provider or a file; they are truncated, and stand at the end.
 _QUOTING = ("reason", "hint")
 _LONGEST = 300
+# What would read like another field.
+_AMBIGUOUS = re.compile(r'[\s="]')
 
 
 def say(
@@ -33,7 +44,7 @@ def say(
         event: Its name, which never changes; docs/observability.md lists them.
         space: The name of a space: it is logged as its mark.
         error: What went wrong: it is logged as the name of its class.
-        trace: The error whose traceback is logged, True for the current one.
+        trace: The error whose traceback is logged, True for the current one; each of its lines is indented.
         fields: Numbers and names, never what was said.
 
     Example:
@@ -49,17 +60,36 @@ def say(
     }
     known = {name: _fit(name, value) for name, value in told.items() if value is not None}
     text = " ".join((event, *(f"{name}=%s" for name in known)))
-    log.log(level, text, *known.values(), exc_info=trace or None, extra={"event": event, **known}, stacklevel=2)
+    shown = tuple(_shown(name, value) for name, value in known.items())
+    failed = sys.exception() if trace is True else trace or None
+    file, line, function, _ = log.findCaller(stacklevel=2)
+    caught = None if failed is None else (type(failed), failed, failed.__traceback__)
+    record = log.makeRecord(log.name, level, file, line, text, shown, caught, function, extra={"event": event, **known})
+    record.exc_text = None if failed is None else _traceback(failed)
+    log.handle(record)
 
 
 def _fit(name: str, value: object) -> Any:
     if isinstance(value, bool | int | float):
         return value
-    return _cleared(str(value)) if name in _QUOTING else str(value)
+    text = _cleared(str(value))
+    if name not in _QUOTING:
+        return text.replace("\t", r"\t").replace("\n", r"\n")
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _shown(name: str, value: Any) -> Any:
+    ambiguous = isinstance(value, str) and name not in _QUOTING and _AMBIGUOUS.search(value)
+    return json.dumps(value, ensure_ascii=False) if ambiguous else value
+
+
+def _traceback(error: BaseException) -> str:
+    lines = _cleared("".join(traceback.format_exception(error))).rstrip().split("\n")
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def _cleared(text: str) -> str:
     from langmem_tiers.trust.secrets import mask
 
-    line = " ".join(mask(text).split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return safe(mask(text))

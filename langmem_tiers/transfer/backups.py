@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +32,7 @@ from langmem_tiers.naming import folder_name
 from langmem_tiers.settings_layers import FILE
 from langmem_tiers.storage import copies
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.storage.folder import DATABASE, own_folder
+from langmem_tiers.storage.folder import DATABASE, DRAFT_LOCK, MOVED_AWAY, draft_name, own_folder
 from langmem_tiers.storage.migrations import MIGRATIONS
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.transfer.backup_files import (
@@ -166,14 +167,33 @@ def _require_free(target: Path, folder: Path) -> None:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Path]:
-    """A new folder beside `target` for what is not finished; it is removed in any case."""
-    work = target.with_name(f".{target.name[:60]}.{secrets.token_hex(4)}")
+    """A new folder beside `target` for what is not finished; it is removed in any case.
+
+    So are those of processes that were killed.
+    """
+    work = target.with_name(f"{draft_name(target)}{secrets.token_hex(4)}")
+    lock = private_files.lock(work / DRAFT_LOCK)
     with translated(target):
+        _sweep(target)
         work.mkdir(mode=0o700)
     try:
+        with translated(target):
+            lock.acquire()
         yield work
     finally:
+        lock.release()
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _sweep(target: Path) -> None:
+    """Remove the drafts of killed processes, but for one that says where the memory was moved to that is missing."""
+    named = re.compile(rf"{re.escape(draft_name(target))}[0-9a-f]{{8}}")
+    missing = not os.path.lexists(target)
+    for each in target.parent.iterdir():
+        held = each / DRAFT_LOCK
+        if named.fullmatch(each.name) and held.is_file() and not (missing and (each / MOVED_AWAY).exists()):
+            with suppress(OSError), private_files.lock(held, timeout=0):  # somebody works on it, or owns it
+                shutil.rmtree(each, ignore_errors=True)
 
 
 def _unseen(_done: int, _total: int | None) -> None:

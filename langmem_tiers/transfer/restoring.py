@@ -19,7 +19,7 @@ from langmem_tiers.errors import AlreadyThere, DatabaseDamaged, MigrationFailed,
 from langmem_tiers.naming import folder_name
 from langmem_tiers.storage import copies
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.storage.folder import DATABASE, space_names
+from langmem_tiers.storage.folder import DATABASE, MOVED_AWAY, put_back, space_names
 from langmem_tiers.storage.migrations import MIGRATIONS
 from langmem_tiers.transfer.backup_files import Manifest, damaged, read_manifest, unpack
 from langmem_tiers.transfer.backups import KnownBackup, counted, draft, known, note
@@ -80,6 +80,8 @@ def prepared(backup: Path, target: Path, *, force: bool) -> Iterator[Prepared]:
         NotAMemoryFolder: there is something else.
         DatabaseLocked: the memory at its place is open.
     """
+    with translated(target):
+        put_back(target)
     manifest = read_manifest(backup)
     if manifest.steps > len(MIGRATIONS):
         raise NewerSchema(f"{backup} has schema {manifest.steps}; this version knows up to {len(MIGRATIONS)}.")
@@ -157,8 +159,10 @@ def carry_over(ready: Prepared, old: Callable[[str], SpaceContext]) -> None:
                 private_files.replace(folder / "space.json", mark)
 
 
-def switch(ready: Prepared, target: Path, clock: Clock) -> Path | None:
+def switch(ready: Prepared, target: Path, backup: Path, clock: Clock) -> Path | None:
     """Put the restored memory in its place. Returns where the one before is kept, if there was one.
+
+    Killed at any moment, there is the one or the other: `put_back` undoes the half of it.
 
     Raises:
         DatabaseLocked: somebody has opened the one before meanwhile; it is as it was.
@@ -167,11 +171,15 @@ def switch(ready: Prepared, target: Path, clock: Clock) -> Path | None:
     kept = None
     with translated(target):
         if is_memory(target):
-            _require_closed(target)
             kept = target.with_name(f"{target.name}.before-restore-{clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}")
+            note(ready.at, *_copies(target, backup, ready.manifest, kept, clock))
+            _require_closed(target)
+            private_files.replace(ready.at.with_name(MOVED_AWAY), kept.name.encode())
             target.replace(kept)
-        elif target.is_dir():
-            target.rmdir()
+        else:
+            note(ready.at, _copy(backup, ready.manifest))
+            if target.is_dir():
+                target.rmdir()
         try:
             ready.at.replace(target)
         except OSError:
@@ -181,19 +189,18 @@ def switch(ready: Prepared, target: Path, clock: Clock) -> Path | None:
     return kept
 
 
-def list_copies(target: Path, backup: Path, manifest: Manifest, kept: Path | None, clock: Clock) -> None:
-    """Note in the restored memory which copies there are: those of the one before, that one itself, and the backup."""
-    before = () if kept is None else tuple(each for each in known(kept) if each.kind != "before_migration")
-    at = datetime.fromisoformat(manifest.made_at)
+def _copies(target: Path, backup: Path, manifest: Manifest, kept: Path, clock: Clock) -> Iterator[KnownBackup]:
+    """The copies that there are of a memory that is about to be restored: its own, itself as `kept`, and the backup."""
+    yield from (each for each in known(target) if each.kind != "before_migration")
+    yield _copy(backup, manifest)
+    own, now = f"{to_millis(clock()):x}{os.getpid():x}", clock()
+    yield KnownBackup(id=own, path=kept, at=now, spaces=space_names(target), kind="before_restore")
+
+
+def _copy(backup: Path, manifest: Manifest) -> KnownBackup:
     spaces = tuple(each.name for each in manifest.spaces)
-    copies_of = [*before, KnownBackup(id=manifest.id, path=backup.absolute(), at=at, spaces=spaces)]
-    if kept is not None:
-        held = space_names(kept)
-        own = KnownBackup(
-            id=f"{to_millis(clock()):x}{os.getpid():x}", path=kept, at=clock(), spaces=held, kind="before_restore"
-        )
-        copies_of.append(own)
-    note(target, *copies_of)
+    at = datetime.fromisoformat(manifest.made_at)
+    return KnownBackup(id=manifest.id, path=backup.absolute(), at=at, spaces=spaces)
 
 
 def report(ready: Prepared, target: Path, kept: Path | None, again: ForgottenAgain) -> RestoreReport:
