@@ -255,7 +255,11 @@ class Runtime:
         store = SpaceStore(
             self.path, name, self.settings.storage, model=self.embedding_model, graph=self.layered.of(name).graph
         )
-        before = [] if self.embedding_model is None else embedded_by(store.database)
+        try:
+            before = [] if self.embedding_model is None else embedded_by(store.database)
+        except BaseException:
+            store.close()
+            raise
         if before and self.embedding_model not in before:
             self._other_embedders[name] = ",".join(before)
         # Whatever a crash left undone follows from the log; check now.

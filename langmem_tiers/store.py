@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,11 +66,16 @@ class SpaceStore:
         return view
 
     def close(self) -> None:
-        """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file."""
-        self.graph.close()
-        if self.chroma is not None:
-            self.chroma.close()
-        self.database.close()
+        """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file.
+
+        Raises:
+            DatabaseLocked, DiskFull: Chroma could not be marked, and will be rebuilt; everything is released.
+        """
+        with ExitStack() as last_to_first:
+            last_to_first.callback(self.database.close)
+            if self.chroma is not None:
+                last_to_first.callback(self.chroma.close)
+            last_to_first.callback(self.graph.close)
 
 
 @dataclass
@@ -119,8 +124,7 @@ class OpenSpaces:
                 if slot.store is None and slot.users == 0:
                     self._slots.pop(name, None)
                 idle = self._drop_idle(0 if self._closed else self._most)
-            for store in idle:
-                store.close()
+            _close_all(idle)
 
     @contextmanager
     def closed(self, name: str, patience: float) -> Iterator[None]:
@@ -160,8 +164,7 @@ class OpenSpaces:
         with self._lock:
             self._closed = True
             idle = self._drop_idle(most=0)
-        for store in idle:
-            store.close()
+        _close_all(idle)
 
     def require_open(self) -> None:
         """Check that `close` was not called.
@@ -183,3 +186,10 @@ class OpenSpaces:
                 if slot.store is not None:
                     dropped.append(slot.store)
         return dropped
+
+
+def _close_all(stores: Iterable[SpaceStore]) -> None:
+    """Close each, even if closing another one fails."""
+    with ExitStack() as closing:
+        for store in stores:
+            closing.callback(store.close)

@@ -1,6 +1,7 @@
 """Storage: schema and migrations, folders that cannot be used, and databases that are locked, full or damaged."""
 
 import logging
+import os
 import random
 import shutil
 import sqlite3
@@ -329,6 +330,27 @@ def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_op
         assert [(finding.level, finding.message) for finding in chroma] == [("ok", "25 vectors, as in the records")]
 
 
+def open_files(folder: Path) -> list[str]:
+    """The files below a folder that this process has open."""
+    handles = Path("/proc/self/fd")
+    if not handles.exists():
+        pytest.skip("this system does not show open files")
+    targets = (os.path.realpath(handle) for handle in handles.iterdir())
+    return [target for target in targets if target.startswith(str(folder.resolve()))]
+
+
+def test_a_memory_that_cannot_note_how_it_was_closed_leaves_no_file_of_any_space_open(tmp_path):
+    memory = reopened(tmp_path, HashEmbedder(), HASTY)
+    for name in ("alice", "bob"):
+        memory.user(name).track([user("A robot.")], session="s")
+    memory.flush()
+    assert open_files(tmp_path)
+    first, second = tmp_path.rglob("memory.db")
+    with locked(first), locked(second), pytest.raises(DatabaseLocked):
+        memory.close()
+    assert open_files(tmp_path) == []
+
+
 @pytest.mark.parametrize("mode", ["BEGIN", "BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
 def test_whoever_opens_a_space_while_another_makes_it_waits_its_turn(database, mode):
     with closing(sqlite3.connect(database.path, isolation_level=None, check_same_thread=False)) as other:
@@ -436,6 +458,14 @@ def only_named_errors(folder: Path) -> set[str]:
             except MemoryTiersError as error:
                 met.add(type(error).__name__)
     return met
+
+
+def test_a_file_that_is_no_database_is_not_left_open(tmp_path):
+    filled(tmp_path).write_bytes(b"garbage" * 1000)
+    with reopened(tmp_path) as memory, pytest.raises(DatabaseDamaged) as held:
+        memory.user("alice").drawers()
+    assert open_files(tmp_path) == []
+    assert held.value.way_out
 
 
 @pytest.mark.parametrize("text", [b"garbage" * 1000, b"SQLite format 3\x00" + b"\xff" * 5000])

@@ -203,7 +203,13 @@ def _shared() -> tuple[Dialect, LRUCache[Any, Any]]:
 
 def _engine(path: Path, settings: StorageSettings) -> Engine:
     def connected() -> Any:
-        return sqlite3.connect(path, timeout=settings.busy_timeout, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=settings.busy_timeout, check_same_thread=False)
+        try:
+            _prepare(connection, settings)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     dialect, compiled = _shared()
     engine = Engine(
@@ -214,12 +220,21 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         hide_parameters=True,  # otherwise a database error quotes the stored values, in tracebacks too
     )
 
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
-        # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
-        connection.isolation_level = None
-        seals.register(connection)
-        cursor = connection.cursor()
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("immediate", False):
+            _lock_for_writing(connection.connection.cursor(), settings.busy_timeout)
+        else:
+            connection.exec_driver_sql("BEGIN")
+
+    return engine
+
+
+def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:
+    # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
+    connection.isolation_level = None
+    seals.register(connection)
+    with closing(connection.cursor()) as cursor:
         # The journal mode is written into the file, so leave someone else's file alone.
         is_ours = cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
         if is_ours or cursor.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0]:
@@ -229,16 +244,6 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         cursor.execute("PRAGMA cell_size_check=ON")
         cursor.execute("PRAGMA cache_size=-16000")
         cursor.execute("PRAGMA mmap_size=268435456")
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("immediate", False):
-            _lock_for_writing(connection.connection.cursor(), settings.busy_timeout)
-        else:
-            connection.exec_driver_sql("BEGIN")
-
-    return engine
 
 
 def _lock_for_writing(cursor: Any, patience: float) -> None:
