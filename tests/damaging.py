@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.integrations import TieredStore
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.looking import QUESTIONS
 
@@ -19,9 +20,9 @@ SAID = [
 ]
 
 
-def grown(folder):
+def grown(folder, now=NOW):
     """Fills a folder with a memory that has a record of every kind."""
-    with Memory.open(folder, embedder=HashEmbedder(), background=False, clock=FrozenClock(NOW)) as memory:
+    with Memory.open(folder, embedder=HashEmbedder(), background=False, clock=FrozenClock(now)) as memory:
         alice = memory.user("alice")
         facts = ["My sister Lena lives in Porto.", "My favourite colour is turquoise.", "I work at Brightwater."]
         alice.track([Turn(role="user", content=each) for each in facts], session="facts")
@@ -37,6 +38,8 @@ def grown(folder):
         alice.working.within("session/facts").save(
             "plan", "Buy varnish before Thursday and call the luthier.", ttl_minutes=600
         )
+        TieredStore(memory).put(("memories", "alice"), "tea", {"content": "Alice keeps the oolong in the pantry."})
+        alice.tasks.start("Restore the spinet", id="spinet", state="The soundboard is glued.")
         alice.graph.add_entity("Bruno Tavares", type="person", aliases=["Uncle Bruno"])
         alice.flush()
         for session in ("facts", "s0"):

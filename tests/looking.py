@@ -24,8 +24,9 @@ QUESTIONS = [
 class Look:
     """What a memory serves through its doors; an error by name is an answer, any other one is none."""
 
-    def __init__(self, alice):
-        self.alice, self.served, self.errors, self.problems = alice, {}, [], []
+    def __init__(self, memory):
+        self.memory, self.alice = memory, memory.user("alice")
+        self.served, self.errors, self.problems = {}, [], []
 
     def all(self):
         """Every door once."""
@@ -39,6 +40,8 @@ class Look:
         self._serve("documents", lambda: [alice.documents.read(each.path).content for each in alice.documents.list()])
         self._serve("episodes", lambda: [text for each in alice.archive.recent(100) for text in _texts(each)])
         self._serve("working", lambda: [alice.working.get(each.key).value for each in alice.working.list()])
+        self._serve("palace", lambda: [each.line for each in self._previews()])
+        self._serve("items", lambda: [text for each in self._items() for text in each.value.values()])
         self._serve("receipts", lambda: [alice.receipt_block(each.number) for each in alice.receipts()])
         self._serve("graph", self._graph)
         self._serve("work", self._work)
@@ -59,6 +62,17 @@ class Look:
 
     def _entries(self):
         return self.alice.knowledge.page(limit=1000, status="all").entries
+
+    def _previews(self):
+        browse = self.alice.browse
+        shelves = [room for wing in browse.wings() for room in browse.rooms(wing.number, limit=1000)]
+        return [each for room in shelves for each in browse.drawers(room.number, limit=1000)]
+
+    def _items(self):
+        from langmem_tiers.integrations import TieredStore
+
+        store = TieredStore(self.memory)
+        return [store.get(("memories", "alice"), "tea"), *store.search(("memories",), query="tea")]
 
     def _graph(self):
         edges = self.alice.graph.networkx().edges(data=True)
@@ -91,7 +105,7 @@ def look(folder):
     seen = {"served": {}, "errors": [], "problems": []}
     try:
         with Memory.open(folder, embedder=HashEmbedder(), background=False, clock=FrozenClock(LATER)) as memory:
-            seen = Look(memory.user("alice")).all()
+            seen = Look(memory).all()
     except MemoryTiersError as error:
         seen["errors"].append(["open or close", type(error).__name__, str(error)[:300]])
     return seen

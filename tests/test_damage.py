@@ -1,5 +1,6 @@
 """Damaged files: altered words are not served, nothing hangs or ends the process, and what can be is rebuilt."""
 
+import json
 import os
 import random
 import re
@@ -10,16 +11,20 @@ import sys
 import textwrap
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.cli.main import main
 from langmem_tiers.content import WITHHELD
 from langmem_tiers.errors import DatabaseDamaged
+from langmem_tiers.integrations import TieredStore
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import seals
-from langmem_tiers.testing import HashEmbedder
-from tests.damaging import Looking, grown
+from langmem_tiers.storage.migrations import MIGRATIONS
+from langmem_tiers.testing import FrozenClock, HashEmbedder
+from tests.damaging import NOW, Looking, grown
 from tests.looking import QUESTIONS, look
 
 # `make test-flips` sets a larger number.
@@ -38,6 +43,7 @@ ALTERED = {
     "identities": "UPDATE identities SET text = replace(text, 'Lisbon', 'Lqsbon')",
     "working_entries": "UPDATE working_entries SET value = replace(value, 'Thursday', 'Tqursday')",
     "notes": "UPDATE notes SET text = replace(text, 'crimson', 'cqimson')",
+    "store_items": "UPDATE store_items SET value = replace(value, 'oolong', 'oqlong')",
     "receipts": "UPDATE receipts SET block = replace(block, 'Porto', 'Pqrto')",
 }
 DERIVED = (
@@ -96,29 +102,62 @@ def test_each_kind_of_text_was_there_to_be_altered(copy, table):
     assert sql(copy(), ALTERED[table]) > 0
 
 
-def test_of_the_words_altered_at_14_kinds_of_places_none_is_served_and_the_doctor_names_each(healthy, copy):
+def test_of_the_words_altered_at_15_kinds_of_places_none_is_served_and_the_doctor_names_each(healthy, copy):
     right = served(look(copy()))
     folder = copy()
     sql(folder, *ALTERED.values(), *DERIVED)
     seen = look(folder)
     assert served(seen) - right == set()
     told = " ".join(message for check, message, _ in seen["problems"] if check == "words")
-    for kind in ("message", "entr", "quote", "relation", "entit", "summar", "document", "identity", "working memory"):
-        assert kind in told
+    kinds = ("message", "entr", "quote", "relation", "entit", "summar", "document", "identity", "working", "store")
+    assert [kind for kind in kinds if kind not in told] == []
     assert all(
         "Restore a backup (`langmem-tiers restore`), or " in out for c, _, out in seen["problems"] if c == "words"
     )
 
 
-@pytest.mark.parametrize("table", ["entries", "relations", "entities", "episodes"])
-def test_what_is_altered_is_named_by_the_id_that_the_way_out_asks_for(copy, table):
-    folder = copy()
-    (file,) = folder.rglob("memory.db")
-    with closing(sqlite3.connect(file)) as connection:
-        ids = {name for (name,) in connection.execute(f"SELECT id FROM {table}")}
-    sql(folder, ALTERED[table])
-    (told,) = (message for check, message, _ in look(folder)["problems"] if check == "words")
-    assert set(re.sub(r" and \d+ more$", "", told.partition("withheld: ")[2]).split(", ")) <= ids
+ONE = {
+    "drawers": "content = content || 'q' WHERE number = 9",
+    "entries": "content = content || 'q' WHERE number = 5",
+    "entry_evidence": "quote = quote || 'q' WHERE entry = (SELECT max(entry) FROM entry_evidence)",
+    "relations": "said = said || 'q' WHERE number = (SELECT max(number) FROM relations)",
+    "relation_evidence": "quote = quote || 'q' WHERE relation = (SELECT max(relation) FROM relation_evidence)",
+    "entities": "name = name || 'q' WHERE number = (SELECT max(number) FROM entities)",
+    "entity_evidence": "quote = quote || 'q' WHERE entity = (SELECT max(entity) FROM entity_evidence)",
+    "entity_aliases": "name = name || 'q' WHERE entity = (SELECT max(entity) FROM entity_aliases)",
+    "episodes": "summary = summary || 'q' WHERE number = 1",
+    "tasks": "state = state || 'q'",
+    "documents": "content = content || 'q'",
+    "working_entries": "value = value || 'q'",
+}
+
+
+@pytest.fixture(scope="module")
+def of_today(tmp_path_factory):
+    """The same, as commands find it, which go by the real time."""
+    return grown(tmp_path_factory.mktemp("today") / "memory", datetime.now(UTC))
+
+
+@pytest.mark.parametrize("table", ONE)
+def test_the_way_out_that_the_doctor_names_leads_out_on_the_command_line(of_today, tmp_path, capsys, table):
+    folder = shutil.copytree(of_today, tmp_path / "copy")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", str(folder), "--user", "alice", "--embedder", "none", *arguments])
+        return left.value.code or 0, capsys.readouterr().out
+
+    def altered():
+        found = json.loads(run("doctor", "--deep", "--json")[1])["spaces"]["users/alice"]
+        return [each for each in found if each["check"] == "words" and each["level"] == "problem"]
+
+    sql(folder, f"UPDATE {table} SET {ONE[table]}")
+    (told,) = altered()
+    name = told["message"].partition("withheld: ")[2]
+    _, way = re.findall(r"`langmem-tiers ([^`]+)`", told["way_out"])
+    agreed = ["--yes"] if way.split()[0] not in {"notes", "working"} else []
+    assert run(*(name if each.isupper() else each for each in way.split()), *agreed)[0] == 0
+    assert altered() == []
 
 
 def test_a_block_leaves_out_an_altered_message_and_its_receipt_names_it(copy):
@@ -149,6 +188,86 @@ def test_an_altered_message_can_be_deleted_and_the_doctor_is_content(copy):
         alice = memory.user("alice")
         alice.forget(messages=[9], confirm=True)
         assert [each for each in alice.doctor(deep=True) if each.check == "words" and each.level == "problem"] == []
+
+
+def test_excerpts_that_are_cut_in_the_database_are_compared_too(tmp_path):
+    clock = FrozenClock(NOW)
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False, clock=clock) as memory:
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content="I work at Bosch.")], session="work")
+        alice.flush()
+        clock.tick(3600)
+        alice.track([Turn(role="user", content="I quit Bosch because of Winterbourne.")], session="later")
+        alice.mine()
+    sql(tmp_path, "UPDATE drawers SET content = replace(content, 'Winterbourne', 'Wqnterbourne')")
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False, clock=clock) as memory:
+        alice = memory.user("alice")
+        assert alice.flush()
+        block = alice.recall("Where do I work?", session="new").block
+        previews = [each for room in alice.browse.rooms() for each in alice.browse.drawers(room.number)]
+        ended = [each for entry in alice.knowledge.page().entries for each in entry.evidence]
+        seen = repr((block, previews, ended, alice.palace(), alice.archive.recent(), alice.search("Bosch")))
+        assert "but later" in block
+        assert any(each.line.endswith(WITHHELD) for each in previews)
+        assert "qnterbourne" not in seen
+
+
+def test_an_altered_message_gets_no_vector_that_would_be_found_for_its_true_words(tmp_path):
+    said = "My violin stands in Porto."
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        memory.user("alice").track([Turn(role="user", content=said)], session="s")
+    sql(tmp_path, "UPDATE drawers SET content = 'A quarry of chalk lies near Dover.'")
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        assert alice.flush()
+        alice.track([Turn(role="user", content=said)], session="again")
+        assert alice.flush()
+        found = alice.recall("Where does my violin stand?", session="new")
+        assert [each.drawer.content for each in found.items] == [said]
+        assert all(each.scores["vector"] > 0.7 for each in found.receipt.candidates)
+
+
+def test_an_altered_item_of_a_store_says_so_and_can_be_put_again(copy):
+    folder = copy()
+    sql(folder, ALTERED["store_items"])
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        store, place = TieredStore(memory), ("memories", "alice")
+        assert store.get(place, "tea").value == {"withheld": WITHHELD}
+        assert [each.value for each in store.search(place)] == [{"withheld": WITHHELD}]
+        store.put(place, "tea", {"content": "Alice keeps the oolong in the attic."})
+        assert store.get(place, "tea").value["content"].endswith("attic.")
+        assert not [each for each in memory.user("alice").doctor(deep=True) if each.level == "problem"]
+
+
+def test_items_of_a_memory_that_had_no_hashes_of_them_get_some(copy):
+    folder, steps = copy(), [each.name for each in MIGRATIONS].index("seals of store items")
+    sql(
+        folder,
+        "DELETE FROM seals WHERE kind = 'store_items.value'",
+        f"DELETE FROM migrations WHERE position >= {steps}",
+        f"PRAGMA user_version = {steps}",
+    )
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        told = [each for each in memory.user("alice").doctor(deep=True) if each.check == "words"]
+        assert [(each.level, each.message) for each in told] == [("ok", "every text is as it was stored")]
+    assert sql(folder, ALTERED["store_items"]) == 1
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        assert TieredStore(memory).get(("memories", "alice"), "tea").value == {"withheld": WITHHELD}
+
+
+def test_whoever_says_the_words_that_stand_for_altered_ones_has_said_them(tmp_path):
+    with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content=WITHHELD)], session="s")
+        alice.knowledge.save(f"The doctor of the memory printed {WITHHELD} for the kayak.", category="fact")
+        alice.documents.write("notes/doctor.md", f"# Doctor\nWhat does {WITHHELD} mean for the kayak?\n")
+        alice.flush()
+        found = alice.recall("Which words are not the words that were stored?", session="new")
+        assert [each.drawer.content for each in found.items] == [WITHHELD]
+        assert [each.kind for each in found.known] == ["entry", "document"]
+        assert not [each for each in found.receipt.notes if "altered" in each]
+        alice.export(tmp_path / "alice.json")
+        assert WITHHELD in (tmp_path / "alice.json").read_text()
 
 
 def test_all_that_is_written_by_every_door_is_sealed(copy):

@@ -118,6 +118,7 @@ LOOKS = [
     "episodes list --limit 1",
     "episodes search exhibition",
     "episodes show nothing",
+    "episodes delete nothing",
     "receipts show 4711",
     "activity --limit 4",
     "activity --session nothing",

@@ -40,6 +40,7 @@ SHOWS = {
     "knowledge delete": ["knowledge", "delete", "{entry}"],
     "knowledge unmerge": ["knowledge", "unmerge", "{entry}"],
     "episodes show": ["episodes", "show", "{episode}"],
+    "episodes delete": ["episodes", "delete", "{episode}"],
     "relations add": ["relations", "add", SHORT, SHORT + "a", SHORT + "b"],
     "relations end": ["relations", "end", "{relation}"],
     "relations withdraw": ["relations", "withdraw", "{relation}"],

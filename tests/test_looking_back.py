@@ -1,5 +1,6 @@
 """Summaries and receipts on the command line: what earlier sessions were about, and why something was recalled."""
 
+import io
 import json
 import re
 from typing import get_args
@@ -97,6 +98,16 @@ def test_an_episode_is_shown_in_full(run):
     assert json.loads(run("episodes", "show", boats, "--json")[1])["ended"] == []
 
 
+def test_an_episode_is_deleted_once_somebody_agrees(run, monkeypatch):
+    _, tea, boats = ids(run, "list")
+    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+    code, _, error = run("episodes", "delete", boats)
+    assert (code, BOAT in error, boats in ids(run, "list")) == (1, True, True)
+    assert run("episodes", "delete", boats.upper(), "--yes")[:2] == (0, f"{boats} is deleted.\n")
+    assert boats not in ids(run, "list")
+    assert tea in ids(run, "list")
+
+
 def test_what_the_user_said_later_stands_beside_a_summary(run, folder, clock):
     with Memory.open(folder, embedder=None, background=False, clock=clock) as memory:
         alice = memory.user("alice")
@@ -114,6 +125,7 @@ def test_what_the_user_said_later_stands_beside_a_summary(run, folder, clock):
     ("arguments", "code", "says"),
     [
         (("episodes", "show", "nothing"), 1, "There is no episode nothing. `langmem-tiers episodes list`"),
+        (("episodes", "delete", "nothing", "--yes"), 1, "There is no episode nothing. `langmem-tiers episodes list`"),
         (("episodes", "search", " "), 1, "The query is empty."),
         (("episodes", "list", "--since", "2026-05", "--until", "2026-03"), 1, "is after `until`"),
         (("episodes", "list", "--since", "someday"), 1, "'someday' is no date"),

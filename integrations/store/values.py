@@ -13,6 +13,7 @@ from uuid import UUID
 from langgraph.store.base import Item, ListNamespacesOp, MatchCondition, SearchItem, SearchOp, get_text_at_path
 
 from langmem_tiers.clock import from_millis
+from langmem_tiers.content import WITHHELD
 from langmem_tiers.errors import InvalidInput, InvalidVector
 from langmem_tiers.integrations.store import checks
 from langmem_tiers.integrations.store.naming import ANY, Namespace
@@ -60,7 +61,9 @@ def dumped(value: Mapping[str, Any], key: str, settings: Settings) -> str:
 
 
 def loaded(text: str) -> dict[str, Any]:
-    """A value as it was given, as far as JSON keeps it; a new copy each time."""
+    """A value as it was given, as far as JSON keeps it; a new copy each time. An altered one says that it is."""
+    if text == WITHHELD:
+        return {"withheld": WITHHELD}
     value: dict[str, Any] = json.loads(text)
     return value
 

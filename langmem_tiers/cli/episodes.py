@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from langmem_tiers.cli.target import OfProject, OfTask, Shown, moments, space_command
-from langmem_tiers.cli.terminal import MORE, as_data, hanging, leave, shortened
+from langmem_tiers.cli.terminal import MORE, as_data, hanging, leave, require_agreed, shortened
 from langmem_tiers.pointers import beside
 from langmem_tiers.wording import counted
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Characters of a summary in a list; `show` prints the whole.
 _SHOWN = 300
+# Characters of one in the question whether to delete it.
+_ASKED_ABOUT = 200
 _PATH = {"compaction": "the host, when it compacted the session", "model": "a model", "rule": "rules"}
 
 episodes = typer.Typer(help="Summaries of earlier sessions and tasks.", no_args_is_help=True)
@@ -78,13 +80,31 @@ def episode_shown(space: Space, which: str) -> Shown:
     """A summary in full."""
     name, sources = space.resolve_reference(which.strip())
     held = ((each, episode) for each in sources if (episode := each.archive.get(name.lower())) is not None)
-    space, episode = next(held, None) or leave(
-        f"There is no episode {which}. `langmem-tiers episodes list` shows those there are."
-    )
+    space, episode = next(held, None) or _leave_without(which)
     ended = space.archive.ended([episode])[episode.id]
     lines = ["\n".join((episode.summary or episode.abstract, *ended, ""))]
     lines += [hanging(f"{name:>20}  ", value) for name, value in _fields(episode) if value]
     return Shown({**as_data(episode), "ended": list(ended)}, lines)
+
+
+@episodes.command()
+@space_command()
+def delete(
+    space: Space,
+    which: Annotated[str, typer.Argument(metavar="ID", help="The id, as `episodes list` prints it.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> Shown:
+    """Delete a summary, so that it is not written again; what was said stays."""
+    episode = space.archive.get(which.strip().lower()) or _leave_without(which)
+    about = shortened(episode.abstract or _topics(episode), _ASKED_ABOUT)
+    require_agreed(f"Delete the summary {episode.id}, “{about}”, for good?", yes=yes)
+    space.archive.delete(episode.id)
+    return Shown({"id": episode.id, "deleted": True}, [f"{episode.id} is deleted."])
+
+
+def _leave_without(which: str) -> NoReturn:
+    leave(f"There is no episode {which}. `langmem-tiers episodes list` shows those there are.")
 
 
 def _found(space: Space, query: str, filters: dict[str, Any], limit: int) -> Shown:

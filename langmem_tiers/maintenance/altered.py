@@ -13,6 +13,8 @@ from langmem_tiers.wording import counted
 
 _NAMED = 20
 _RESTORE = "Restore a backup (`langmem-tiers restore`)"
+_FORGET_ENTRY = "`langmem-tiers forget --entry ID`"
+_RELATION, _ENTITY = "`langmem-tiers relations delete ID`", "`langmem-tiers entities delete ID`"
 
 
 class _Kind(NamedTuple):
@@ -25,18 +27,21 @@ class _Kind(NamedTuple):
 
 _KINDS: Mapping[str, _Kind] = {
     "drawers": _Kind("message", "messages", "delete each with `langmem-tiers forget --message NUMBER`"),
-    "entries": _Kind("entry", "entries", "delete each with `langmem-tiers forget --entry ID`"),
-    "entry_evidence": _Kind("quote of an entry", "quotes of entries", "delete the entry, or save it again"),
-    "relation_evidence": _Kind("quote of a relation", "quotes of relations", "delete the relation"),
-    "entity_evidence": _Kind("quote of an entity", "quotes of entities", "delete the entity"),
-    "relations": _Kind("relation", "relations", "delete it with `langmem-tiers relations delete ID`"),
-    "entities": _Kind("entity", "entities", "delete it with `langmem-tiers entities delete ID`"),
-    "entity_aliases": _Kind("name of an entity", "names of entities", "delete the entity"),
-    "episodes": _Kind("summary", "summaries", "delete it with `space.archive.delete(ID)`"),
-    "tasks": _Kind("task", "tasks", "write its title and state again"),
+    "entries": _Kind("entry", "entries", f"delete each with {_FORGET_ENTRY}"),
+    "entry_evidence": _Kind("quote of an entry", "quotes of entries", f"delete the entry with {_FORGET_ENTRY}"),
+    "relation_evidence": _Kind("quote of a relation", "quotes of relations", f"delete the relation with {_RELATION}"),
+    "entity_evidence": _Kind("quote of an entity", "quotes of entities", f"delete the entity with {_ENTITY}"),
+    "relations": _Kind("relation", "relations", f"delete it with {_RELATION}"),
+    "entities": _Kind("entity", "entities", f"delete it with {_ENTITY}"),
+    "entity_aliases": _Kind("name of an entity", "names of entities", f"delete the entity with {_ENTITY}"),
+    "episodes": _Kind("summary", "summaries", "delete it with `langmem-tiers episodes delete ID`"),
+    "tasks": _Kind("task", "tasks", "delete it with `langmem-tiers tasks delete ID`"),
     "identities": _Kind("version of the identity", "versions of the identity", "write the identity again"),
-    "documents": _Kind("document", "documents", "write it again, or delete it"),
-    "working_entries": _Kind("value in working memory", "values in working memory", "save it again, or delete it"),
+    "documents": _Kind("document", "documents", "delete it with `langmem-tiers notes delete PATH`"),
+    "working_entries": _Kind(
+        "value in working memory", "values in working memory", "delete it with `langmem-tiers working delete KEY`"
+    ),
+    "store_items": _Kind("item of a store", "items of a store", "put it again or delete it, with the store"),
     "notes": _Kind("note of the search index", "notes of the search index", "save again what it was made from"),
     "receipts": _Kind("block of a receipt", "blocks of receipts", "leave it: it is never repeated"),
 }

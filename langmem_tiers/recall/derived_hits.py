@@ -127,7 +127,7 @@ def find(
         if not told:
             found += _relations(source, related.get(source.name, ()), request)
         found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
-    found = [known for known in found if WITHHELD not in known.line]
+    found = list(filter(_is_intact, found))
     if is_list(query.needs):
         # Plans and wishes are no part of what was done.
         found = [known for known in found if known.needed or not is_undone(known.text)]
@@ -154,7 +154,12 @@ def summaries(
         current = _episodes(source, [each.id for each in told], request)
         over = standing.in_episodes(source.store, source.moment, current.values(), request.as_of)
         found += (_summary(source, each, over[each.id], request) for each in current.values() if each.path != "rule")
-    return [each for each in found if WITHHELD not in each.line]
+    return list(filter(_is_intact, found))
+
+
+def _is_intact(known: DerivedHit) -> bool:
+    """Whether no text that it is made of is withheld; a relation is made of several."""
+    return known.text != WITHHELD and not (known.kind == "relation" and WITHHELD in known.text)
 
 
 def choose(
@@ -315,7 +320,8 @@ def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, requ
 def _episodes(source: SpaceSnapshot, ids: list[str], request: RecallRequest) -> dict[str, Episode]:
     """The summaries that have not expired; of an earlier moment, those of what was over by then."""
     found = episodes.holding(source.connection, source.key, ids, at=to_millis(request.now))
-    return {ref: each for ref, each in found.items() if request.until is None or each.ended_at <= request.until}
+    told = {ref: each for ref, each in found.items() if WITHHELD not in (each.title, each.summary)}
+    return {ref: each for ref, each in told.items() if request.until is None or each.ended_at <= request.until}
 
 
 def _entries(source: SpaceSnapshot, ids: list[str] | None, request: RecallRequest) -> dict[str, Entry]:

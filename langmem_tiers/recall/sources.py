@@ -12,7 +12,7 @@ from functools import cached_property
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.content import WITHHELD
+from langmem_tiers.content import WITHHELD, content_hash
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
 from langmem_tiers.pointers import beside
 from langmem_tiers.storage import drawers
@@ -111,12 +111,17 @@ def read_texts(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[
 
 
 def _is_intact(source: SpaceSnapshot, number: int, text: str) -> bool:
-    if text != WITHHELD:
+    if text != WITHHELD or _is_said(source, number):
         return True
     if number not in source.withheld:
         say(log, logging.WARNING, "altered_words_withheld", space=source.name, drawer=number)
     source.withheld.add(number)
     return False
+
+
+def _is_said(source: SpaceSnapshot, number: int) -> bool:
+    """Whether somebody said the very words that stand for altered ones."""
+    return drawers.texts(source.connection, source.key, [number])[number][0] == content_hash(WITHHELD)
 
 
 def _by_source(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> Iterator[tuple[SpaceSnapshot, list[int]]]:

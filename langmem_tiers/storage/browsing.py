@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, false, func, select, t
 
 from langmem_tiers.records import Episode
 from langmem_tiers.storage.schema import closets, drawers, episodes, rooms, wings
+from langmem_tiers.storage.sealed_text import excerpt
 from langmem_tiers.storage.statements import here, numbered
 
 BEGINNING = 400
@@ -195,7 +196,7 @@ _PREVIEW = select(
     drawers.c.role,
     drawers.c.origin,
     drawers.c.speaker,
-    func.substr(drawers.c.content, 1, BEGINNING).label("beginning"),
+    excerpt(drawers.c.content, 1, BEGINNING).label("beginning"),
     func.length(drawers.c.content).label("characters"),
     drawers.c.tags,
     drawers.c.said_at,

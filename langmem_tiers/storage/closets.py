@@ -13,6 +13,7 @@ from langmem_tiers.language.words import LOOKED_AT
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.rooms import LAST_CLOSET
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
+from langmem_tiers.storage.sealed_text import excerpt
 from langmem_tiers.storage.statements import among, batches, here, listed, numbered
 
 UNNAMED = "untitled"
@@ -53,7 +54,9 @@ class OpenCloset:
 # Statements are built once: they run for every message, and building one takes longer than running it.
 _ROOM: BindParameter[int] = bindparam("room")
 _IN_CLOSET = here(drawers, room=_ROOM, closet=bindparam("closet"))
-_TURN = select(drawers.c.number, drawers.c.role, func.substr(drawers.c.content, 1, LOOKED_AT).label("text"))
+# An altered message has no topic.
+_SAID = excerpt(drawers.c.content, 1, LOOKED_AT, otherwise="").label("text")
+_TURN = select(drawers.c.number, drawers.c.role, _SAID)
 _UNFILED = _TURN.where(*here(drawers, room=_ROOM), drawers.c.closet.is_(None)).order_by(drawers.c.place)
 _LAST_TURNS = _TURN.where(*_IN_CLOSET).order_by(drawers.c.place.desc()).limit(bindparam("most"))
 _NEWEST = (
@@ -155,8 +158,8 @@ def categories_of(connection: Connection, space: str, numbers: Collection[int]) 
 
 def user_texts(connection: Connection, space: str, room: int) -> list[str]:
     """The user's texts in a room, in order."""
-    text = select(func.substr(drawers.c.content, 1, LOOKED_AT)).where(*here(drawers, space, room=room, role="user"))
-    return list(connection.execute(text.order_by(drawers.c.place)).scalars())
+    said = select(_SAID).where(*here(drawers, space, room=room, role="user"))
+    return list(connection.execute(said.order_by(drawers.c.place)).scalars())
 
 
 def count(connection: Connection, space: str) -> int:

@@ -25,10 +25,9 @@ from sqlalchemy import (
     update,
 )
 
-from langmem_tiers.content import WITHHELD
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import facts as fact_rows
-from langmem_tiers.storage import keyword, schema
+from langmem_tiers.storage import keyword, schema, seals
 from langmem_tiers.storage.statements import here, insert_new
 
 _AT_ONCE = 500
@@ -131,13 +130,13 @@ def rows(connection: Connection, space: str, name: str, *, vectors: bool = True)
     Without `vectors`, what says how far embedding has come is left out as well.
     """
     table = _TABLES[name]
+    if altered := seals.altered(connection, space, [table]):
+        raise DatabaseDamaged(f"{name} {altered[0].key} was altered, and would be lost in a copy.", way_out=_ALTERED)
     wanted = select(*_columns(table)).where(*here(table, space), *_kept(table, vectors))
     key = [column for column in table.primary_key.columns if column.name != "space"]
     found = connection.execution_options(yield_per=_AT_ONCE).execute(wanted.order_by(*key))
     names = [str(column.name) for column in _columns(table)]  # the driver's own names are no plain texts
     for row in found:
-        if WITHHELD in row:
-            raise DatabaseDamaged(f"{name} {row[0]} was altered, and would be lost in a copy.", way_out=_ALTERED)
         yield dict(zip(names, row, strict=True))
 
 

@@ -20,6 +20,7 @@ from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
 from langmem_tiers.storage.change_log import ranges
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
+from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered, plausible
 from langmem_tiers.telemetry.logs import say
 
@@ -71,12 +72,16 @@ _STANDING_VECTORS = (
 
 
 def missing(connection: Connection, space: str, model: str, first: int, last: int) -> list[ChunkText]:
-    """The chunks of current drawers `first` to `last` without a vector from this model, one per distinct text."""
+    """The chunks of current drawers `first` to `last` without a vector from this model, one per distinct text.
+
+    Altered texts are left out: their vectors would be found for the texts as they were stored.
+    """
     piece = func.substr(drawers.c.content, chunks.c.start + 1, chunks.c.stop - chunks.c.start).label("text")
     found = (
         select(chunks.c.drawer, chunks.c.text_hash, drawers.c.speaker, piece)
         .select_from(_STANDING_CHUNKS.outerjoin(embeddings, _VECTOR))
         .where(*here(chunks), chunks.c.drawer.between(first, last), embeddings.c.text_hash.is_(None))
+        .where(is_intact(drawers.c.content))
         .order_by(chunks.c.drawer, chunks.c.ordinal)
     )
     distinct: dict[bytes, ChunkText] = {}

@@ -58,7 +58,7 @@ _TABLES = entry_evidence.join(drawers, numbered(drawers, entry_evidence.c.drawer
 _RESTS = (
     select(
         entry_evidence.c.drawer,
-        intact(entry_evidence, "quote").label("quote"),
+        intact(entry_evidence.c.quote).label("quote"),
         rooms.c.address_wing,
         rooms.c.address_room,
         drawers.c.place,

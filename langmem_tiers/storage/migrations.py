@@ -142,6 +142,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration("keyed tombstones", _key_tombstones),
     Migration("previews of dreams", _keep_previews),
     Migration("seals of words", _seal),
+    Migration("seals of store items", lambda connection: seals.seal_all(connection, [schema.store_items])),
 )
 
 

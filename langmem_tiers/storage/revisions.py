@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 import orjson
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, select
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.language.revisions import Revised, Revision, revision_of
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.schema import drawers, revisions
+from langmem_tiers.storage.sealed_text import excerpt
 from langmem_tiers.storage.statements import among, here, insert_new, listed, numbered
 
 
@@ -39,7 +40,7 @@ _STANDING = (
     select(
         revisions.c.drawer,
         revisions.c.start,
-        func.substr(drawers.c.content, revisions.c.start + 1, _LENGTH).label("quote"),
+        excerpt(drawers.c.content, revisions.c.start + 1, _LENGTH).label("quote"),
         drawers.c.said_at,
         revisions.c.body,
     )

@@ -583,7 +583,7 @@ store_items = _table(
     "store_items",
     _key("namespace", Text, "Labels joined by '.', which none of them holds."),
     _key("key", Text),
-    _column("value", Text, "JSON object."),
+    _column("value", SealedText("store_items.value", ("namespace", "key")), "JSON object."),
     _column("created_at", BigInteger),
     _column("updated_at", BigInteger),
     _column("changed", BigInteger, "Log position: orders what changed in one millisecond."),

@@ -13,6 +13,7 @@ from sqlalchemy import (
     cast,
     column,
     func,
+    literal,
     literal_column,
     select,
     table,
@@ -24,8 +25,23 @@ _MARKER = literal_column("'" + WITHHELD.replace("'", "''") + "'", Text)
 _SEALS = table("seals", column("space", Text), column("kind", Text), column("ref", Text), column("digest", LargeBinary))
 
 
-class HashedText(Text):
-    """A text with its hash in another column of its table: wherever it is selected, an altered one is withheld."""
+class CheckedText(Text):
+    """A text with a hash: wherever it is selected, an altered one is withheld."""
+
+    def seal(self, within: FromClause) -> ColumnElement[Any] | None:
+        """The hash of the text in a row of the table, or of an alias of it; None if the key of the row is not there."""
+        raise NotImplementedError
+
+    def column_expression(self, colexpr: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The text if it has its hash."""
+        within = getattr(colexpr, "table", None)
+        if within is None or self.seal(within) is None:
+            return colexpr
+        return case((is_intact(colexpr), colexpr), else_=_MARKER)
+
+
+class HashedText(CheckedText):
+    """A text with its hash in another column of its table."""
 
     cache_ok = True
 
@@ -33,17 +49,15 @@ class HashedText(Text):
         super().__init__()
         self.digest = digest
 
-    def column_expression(self, colexpr: ColumnElement[Any]) -> ColumnElement[Any]:
-        """The text if it has its hash."""
-        within = getattr(colexpr, "table", None)
-        hashed = None if within is None else within.c.get(self.digest)
-        return colexpr if hashed is None else _if_intact(colexpr, hashed)
+    def seal(self, within: FromClause) -> ColumnElement[Any] | None:
+        """The column with the hash."""
+        return within.c.get(self.digest)
 
 
-class SealedText(Text):
+class SealedText(CheckedText):
     """A text with its hash in the table of seals, by the key of its row, named by columns.
 
-    Wherever it is selected, an altered one is withheld. A row without a seal was written by another program.
+    A row without a seal was written by another program.
     """
 
     cache_ok = True
@@ -53,15 +67,10 @@ class SealedText(Text):
         self.kind = kind
         self.keys = keys
 
-    def column_expression(self, colexpr: ColumnElement[Any]) -> ColumnElement[Any]:
-        """The text if it has its seal, or none."""
-        within = getattr(colexpr, "table", None)
-        if within is None or any(key not in within.c for key in (*self.keys, "space")):
-            return colexpr
-        return _if_intact(colexpr, self.seal(within))
-
-    def seal(self, within: FromClause) -> ColumnElement[Any]:
-        """The seal of the text in a row of the table, or of an alias of it."""
+    def seal(self, within: FromClause) -> ColumnElement[Any] | None:
+        """The hash in the table of seals."""
+        if any(key not in within.c for key in (*self.keys, "space")):
+            return None
         parts: ColumnElement[Any] = cast(within.c[self.keys[0]], Text)
         for key in self.keys[1:]:
             parts = parts.op("||")(literal_column("char(10)", Text)).op("||")(within.c[key])
@@ -70,13 +79,16 @@ class SealedText(Text):
         return select(own.c.digest).where(*here).correlate(within).scalar_subquery()
 
 
-def intact(within: FromClause, name: str) -> ColumnElement[Any]:
-    """A text as it is to be selected inside an expression, where its type is not asked."""
-    found = within.c[name]
-    kind = found.type
-    return kind.column_expression(found) if isinstance(kind, HashedText | SealedText) else found
+def is_intact(text: Any) -> ColumnElement[bool]:
+    """Whether the text in such a column is as it was stored."""
+    return func.has_digest(cast(text, LargeBinary), text.type.seal(text.table)) == 1
 
 
-def _if_intact(text: ColumnElement[Any], digest: ColumnElement[Any]) -> ColumnElement[Any]:
-    checked = func.has_digest(cast(text, LargeBinary), digest)
-    return case((checked == 1, text), else_=_MARKER)
+def intact(text: Any) -> ColumnElement[Any]:
+    """The text in such a column as it is to be selected inside an expression, where its type is not asked."""
+    return text.type.column_expression(text)  # type: ignore[no-any-return]
+
+
+def excerpt(text: Any, start: Any, length: Any, *, otherwise: str = WITHHELD) -> ColumnElement[Any]:
+    """A part of the text in such a column, with characters counted from 1; of an altered text, something else."""
+    return case((is_intact(text), func.substr(text, start, length)), else_=literal(otherwise, Text))

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, LargeBinary, Table, Text, cast, func, select
+from sqlalchemy import Connection, Table, Text, cast, not_, select
 
+from langmem_tiers.storage import schema
 from langmem_tiers.storage.schema import metadata
-from langmem_tiers.storage.sealed_text import HashedText, SealedText
+from langmem_tiers.storage.sealed_text import CheckedText, SealedText, is_intact
+from langmem_tiers.storage.statements import numbered
 
 _SEALS = "seals"
 
@@ -69,8 +71,8 @@ class _Sealed(NamedTuple):
         yield f"{new}_drop AFTER DELETE {begin} {self.drop('OLD.')}; END"
 
 
-def _sealed() -> Iterator[_Sealed]:
-    for table in metadata.sorted_tables:
+def _sealed(tables: Iterable[Table] = metadata.sorted_tables) -> Iterator[_Sealed]:
+    for table in tables:
         for column in table.columns:
             if isinstance(column.type, SealedText):
                 yield _Sealed(table.name, column.name, column.type.kind, column.type.keys)
@@ -88,26 +90,35 @@ def keep(connection: sqlite3.Connection) -> bool:
     return there >= {_SEALS, *(each.table for each in sealed)}
 
 
-def seal_all(connection: Connection) -> None:
-    """Seal everything as it stands."""
-    for each in _sealed():
+def seal_all(connection: Connection, tables: Iterable[Table] = metadata.sorted_tables) -> None:
+    """Seal everything as it stands, or the texts of some tables."""
+    for each in _sealed(tables):
         connection.exec_driver_sql(f"{each.put('')} FROM {each.table} WHERE {each.column} IS NOT NULL")
 
 
+# What has no id of its own is named by what it belongs to, which a column of it numbers.
+_OWNERS = {
+    schema.entry_evidence: (schema.entries, "entry"),
+    schema.relation_evidence: (schema.relations, "relation"),
+    schema.entity_evidence: (schema.entities, "entity"),
+    schema.entity_aliases: (schema.entities, "entity"),
+}
+
+
 class Altered(NamedTuple):
-    """A text that is not as it was stored: its table and column, and the id of its row, or its key if it has none."""
+    """A text that is not as it was stored: its table and column, and what users call its row."""
 
     table: str
     column: str
     key: str
 
 
-def altered(connection: Connection, space: str) -> list[Altered]:
-    """Every text of a space that is not as it was stored."""
+def altered(connection: Connection, space: str, tables: Iterable[Table] = metadata.sorted_tables) -> list[Altered]:
+    """Every text of a space, or of some of its tables, that is not as it was stored."""
     found = []
-    for table in metadata.sorted_tables:
+    for table in tables:
         for column in table.columns:
-            if isinstance(column.type, HashedText | SealedText):
+            if isinstance(column.type, CheckedText):
                 found += [
                     Altered(table.name, column.name, key) for key in _altered_in(connection, space, table, column)
                 ]
@@ -115,14 +126,20 @@ def altered(connection: Connection, space: str) -> list[Altered]:
 
 
 def _altered_in(connection: Connection, space: str, table: Table, column: Any) -> list[str]:
-    kind = column.type
-    seal = table.c[kind.digest] if isinstance(kind, HashedText) else kind.seal(table)
-    known_by = [table.c.id] if "id" in table.c else table.primary_key.columns
-    key = [each for each in known_by if each.name != "space"]
-    wanted = select(*(cast(each, Text) for each in key)).where(
-        table.c.space == space, func.has_digest(cast(column, LargeBinary), seal) == 0
-    )
-    return [" ".join(map(str, row)) for row in connection.execute(wanted.order_by(*key))]
+    key = [cast(each, Text) for each in _called(table)]
+    wanted = select(*key).where(table.c.space == space, not_(is_intact(column)))
+    found = connection.execute(wanted.order_by(*table.primary_key.columns))
+    return [" ".join(map(str, row)) for row in found]
+
+
+def _called(table: Table) -> list[Any]:
+    """What a row is called: its id or that of its owner, or else its key."""
+    if table in _OWNERS:
+        owner, number = _OWNERS[table]
+        return [select(owner.c.id).where(numbered(owner, table.c[number])).scalar_subquery()]
+    if table is schema.notes:
+        return [table.c.kind, table.c.ref]
+    return [table.c.id] if "id" in table.c else [each for each in table.primary_key.columns if each.name != "space"]
 
 
 def unsealed(connection: Connection, space: str) -> int:
