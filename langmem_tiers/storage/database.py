@@ -223,7 +223,8 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         if connection.get_execution_options().get("immediate", False):
-            _lock_for_writing(connection.connection.cursor(), settings.busy_timeout)
+            with closing(connection.connection.cursor()) as cursor:
+                _lock_for_writing(cursor, settings.busy_timeout)
         else:
             connection.exec_driver_sql("BEGIN")
 
