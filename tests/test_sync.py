@@ -829,7 +829,7 @@ def test_at_a_terminal_the_command_asks_whether_what_is_gone_is_to_be_removed(ru
     command = [sys.executable, "-c", "from langmem_tiers.cli.main import main; main()", *where]
     with subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE) as process:
         os.write(ours, f"{answer}\n".encode())
-        out = process.communicate(timeout=60)[0].decode()
+        out = process.communicate(timeout=300)[0].decode()
     os.close(ours)
     os.close(theirs)
     assert (process.returncode, "identity.md" in out) == (code, True)

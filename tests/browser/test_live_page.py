@@ -6,7 +6,7 @@ from langmem_tiers import Memory, Turn
 from langmem_tiers.testing import HashEmbedder
 from tests.browser.conftest import PHONE, served
 
-SOON = 15_000  # milliseconds that an update may take on a busy machine
+SOON = 60_000  # milliseconds that an update may take on a busy machine
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def test_the_time_left_runs_and_what_is_over_is_marked(alice, panel, visit):
     page = visit(panel())
     page.goto(page.url + "working")
     row = page.locator("li", has_text="soon")
-    row.get_by_text("expired").wait_for(timeout=10_000)
+    row.get_by_text("expired").wait_for(timeout=60_000)
     assert row.get_attribute("data-expired") is not None
     assert page.locator("li", has_text="inbox").get_by_text("59m").is_visible()
 
