@@ -48,10 +48,8 @@ def one(view: View) -> Response:
 def preview(view: View) -> Response:
     """Make a preview, and show it."""
     report = view.space.dream(dry_run=True)
-    if report.status == "skipped":
-        raise InvalidInput("Another dream of this memory is under way.", way_out="Make the preview when it has ended.")
-    if view.space.dream_report(report.id) is None:  # it failed
-        raise InvalidInput(" ".join(report.notes) or "The preview failed.", way_out="Nothing was changed.")
+    if report.status == "skipped" or view.space.dream_report(report.id) is None:  # it was stopped, or failed
+        raise InvalidInput(" ".join(report.notes) or "The preview failed.", way_out="Make it again.")
     return view.go(f"/dreams/{report.id}", told="This is a preview. Nothing was changed.")
 
 
