@@ -190,3 +190,12 @@ def test_a_pipe_is_refused(tmp_path, memory):
         memory.import_file(tmp_path / "pipe", format="langmem-tiers")
     with pytest.raises(UnreadableFile, match="no regular file"):
         memory.import_file(tmp_path / "pipe", format="jsonl", user="ann")
+
+
+@pytest.mark.parametrize("format", ["rockbot", None])
+def test_a_pipe_in_a_folder_is_refused_by_name(tmp_path, memory, format):
+    folder = tmp_path / "entries"
+    folder.mkdir()
+    os.mkfifo(folder / "a.json")
+    with pytest.raises(UnreadableFile, match=r"'a\.json' is no regular file"):
+        memory.import_file(folder, format=format, user="ann")

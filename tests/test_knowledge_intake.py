@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from datetime import timedelta
+from time import process_time
 
 import pytest
 
@@ -294,3 +295,14 @@ def test_a_limit_is_a_setting(memory, alice, knowledge):
         options = {"authority": Authority.USER, "origin": "user", "settings": strict, "now": memory.clock()}
         landed = ingest(store, [LIVES], embed=lambda texts: None, **options)
     assert "the limit is 5" in refusals(landed)[0]
+
+
+def test_a_message_that_says_one_thing_a_thousand_times_is_read_once_for_it(alice):
+    """Before, 100,000 characters of one sentence took 24 seconds of the processor; now less than one."""
+    deleted = alice.knowledge.save("The user likes rowing.")
+    alice.knowledge.delete(deleted.entry.id)
+    alice.track([Turn(role="user", content="I live in Oslo.\n" * 6_000)], session="s")
+    began = process_time()
+    alice.mine()
+    assert process_time() - began < 10
+    assert [found.entry.content for found in alice.knowledge.search()] == ["The user lives in Oslo."]

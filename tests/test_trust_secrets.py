@@ -1,5 +1,6 @@
 """Secrets are found by what is known of each kind, and what only looks random stays."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -24,6 +25,13 @@ def test_a_secret_is_masked_and_its_kind_is_named(text, secret, kind):
     assert kind in [found.kind for found in find(text)]
     assert secret not in mask(text)
     assert f"[secret: {kind}]" in mask(text)
+
+
+@pytest.mark.parametrize("before", ["\n", "\t", "\x07", "\u200b", "é\r", "\U000e0001"])
+def test_a_key_behind_an_escape_is_masked(before):
+    key = f"ghp_{made_up(36)}"
+    for told in (repr(before + key), ascii(before + key), json.dumps(before + key)):
+        assert key not in mask(f"There is no {told}.")
 
 
 @pytest.mark.parametrize("text", PLAIN)

@@ -11,6 +11,7 @@ from langmem_tiers.integrations.tools.base import Call, ToolAnswer
 from langmem_tiers.integrations.tools.sources import rests_on_a_tool
 from langmem_tiers.recall.rendering import excerpt
 from langmem_tiers.recall.request import parse
+from langmem_tiers.trust.secrets import mask
 from langmem_tiers.wording import beginning
 from langmem_tiers.working.inventory import described, time_left
 from langmem_tiers.working.working_memory import RESULT, WorkingMemory
@@ -64,7 +65,7 @@ def list_working_memory(call: Call, namespace: Annotated[Name, Field(description
     found = own.list(namespace)
     where = base.plain(namespace or own.namespace)
     if not found:
-        return ToolAnswer(f"There is nothing in working memory below {where}.", {"keys": []})
+        return ToolAnswer(f"There is nothing in working memory below {mask(where)}.", {"keys": []})
     shown = [base.item(described(each, now)) for each in found]
     return ToolAnswer(base.fenced(f"{len(found)} in {where}", shown), {"keys": [each.key for each in found]})
 
@@ -81,7 +82,7 @@ def search_working_memory(
     found = own.search(asked, category=category, tags=tags or (), prefix=namespace, limit=_FOUND)
     where = base.plain(namespace or own.namespace)
     if not found:
-        return ToolAnswer(f"Nothing in working memory below {where} fits.", {"keys": []})
+        return ToolAnswer(f"Nothing in working memory below {mask(where)} fits.", {"keys": []})
     terms = parse(asked, 0).terms
     shown = [base.item(excerpt(each.text, terms, _EXCERPT), f"{base.plain(each.key)}: ") for each in found]
     header = f"{len(found)} in {where}, best first; get_from_working_memory shows one in full"

@@ -122,13 +122,17 @@ def is_buried(writer: EntryWriter, content: str) -> bool:
 
 def brings_back(writer: EntryWriter, proposal: Proposal, cited: Mapping[int, Drawer]) -> bool:
     """Whether a proposal repeats deleted content, by its statement or because all its evidence was deleted."""
+    if not stones.there_are(writer.connection, writer.space):
+        return False
     if is_buried(writer, proposal.content):
         return True
     rests_on: list[set[bytes]] = []
-    for each in (each for each in proposal.evidence if each.quote):
-        around = passages(cited[each.drawer].content) if each.drawer in cited else ()
-        quotes = (each.quote, *(passage for passage in around if occurs(each.quote, passage)))
-        rests_on.append({_quote_key(each.drawer, quote) for quote in quotes})
+    said: dict[int, set[str]] = {}
+    for drawer, quote in {(each.drawer, each.quote) for each in proposal.evidence if each.quote}:
+        if drawer in cited and drawer not in said:
+            said[drawer] = {*passages(cited[drawer].content)}
+        quotes = (quote, *(passage for passage in said.get(drawer, ()) if occurs(quote, passage)))
+        rests_on.append({_quote_key(drawer, each) for each in quotes})
     buried = stones.among(writer.connection, writer.space, "quote", {each for keys in rests_on for each in keys})
     return bool(rests_on) and all(keys & buried for keys in rests_on)
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import stat
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -511,14 +512,21 @@ _RAISE = "Split it, or raise the limit: `Settings.imports`."
 
 
 def _sizes(path: Path) -> Iterator[int]:
-    """The sizes of the files of a folder, without following links; that of a file."""
+    """The sizes of the files of a folder, without following links; that of a file. Nothing else may be in a folder.
+
+    Raises:
+        OSError: a pipe, a socket or a device is in it: reading one may never end.
+    """
     if not path.is_dir():
         if path.is_file():
             yield path.stat().st_size
         return
     for folder, _, names in os.walk(path):
         for name in names:
-            yield os.lstat(Path(folder) / name).st_size
+            told = os.lstat(Path(folder) / name)
+            if not (stat.S_ISREG(told.st_mode) or stat.S_ISLNK(told.st_mode)):
+                raise OSError(f"{name!r} is no regular file")
+            yield told.st_size
 
 
 def _require_small_inside(path: Path, expected: str, shrunk: int, largest: int) -> None:

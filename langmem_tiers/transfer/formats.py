@@ -458,6 +458,7 @@ def guess_format(path: Path) -> Format | None:
 
 def _guessed(path: Path, expected: str) -> Format | None:
     if path.is_dir():
+        require_bounded(path, expected)
         return _of_folder(path, expected)
     if is_zip(path):
         return _of_export(path, expected)

@@ -5,6 +5,7 @@ Nothing is a secret for looking random alone: hashes, ids and long words do too,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,14 +47,25 @@ def find(text: str) -> tuple[Secret, ...]:
         >>> find("the password is hunter2")
         (Secret(start=16, stop=23, kind='password'),)
     """
+    found = _matches(text)
+    if "\\" in text:
+        # An escape, as in JSON or an error's message, ends in a letter or digit and would seem to be part of the key.
+        found += _matches(_ESCAPE.sub(lambda escape: " " * len(escape[0]), text))
+    return _merged(sorted(found))
+
+
+_ESCAPE = re.compile(r"\\(?:[abfnrtv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+
+
+def _matches(text: str) -> list[tuple[int, int, int, str]]:
+    """Start, place of the rule, stop and kind of whatever a rule takes for a secret."""
     # İ is the only character that becomes two in lower case: positions in both texts must be the same.
     folded = text.replace("İ", "i").lower()
     hinted = [place for hint, places in _HINTS.items() if hint in text for place in places]
     hinted += [place for hint, places in _FOLDED_HINTS.items() if hint in folded for place in places]
     rules: list[tuple[int, SecretRule | KeyFormat]] = [(_FORMATS_FIRST + place, _RULES[place]) for place in set(hinted)]
     rules += formats_in(text, folded)
-    found = [(start, place, stop, rule.kind) for place, rule in rules for start, stop in rule.spans(text, folded)]
-    return _merged(sorted(found))
+    return [(start, place, stop, rule.kind) for place, rule in rules for start, stop in rule.spans(text, folded)]
 
 
 def mask(text: str) -> str:
