@@ -100,6 +100,12 @@ def drawer_line(drawer: Drawer, text: str, ended: Sequence[str] = ()) -> str:
     return item(text, f"[{drawer.pointer}] {day(drawer.said_at)} {speaker}: ")
 
 
+def waiting(text: str) -> Iterator[str]:
+    """What a model is told where lines of a text that it has written wait for the user."""
+    if ASK_FIRST.strip() in text:
+        yield f"Lines with{ASK_FIRST} are left out there until the user has taken that away: you cannot."
+
+
 def day(moment: datetime) -> str:
     """The date, as models write it too."""
     return f"{moment:%Y-%m-%d}"

@@ -19,6 +19,7 @@ from langmem_tiers.recall.request import parse
 from langmem_tiers.records import Document
 from langmem_tiers.space import Space
 from langmem_tiers.storage.documents import is_markdown
+from langmem_tiers.trust.safety import in_force
 from langmem_tiers.wording import beginning, counted
 
 # What fits into one answer.
@@ -171,10 +172,10 @@ def _described(call: Call, note: Document) -> str:
     """What a model is told of a note that it has written."""
     parts = [f"{base.plain(note.path)}, now {counted(len(_lines(note.content)), 'line')}, version {note.version}."]
     if note.path in MEMORY:
-        whole = call.space.documents.memory_md() == note.content.strip()
+        whole = call.space.documents.memory_md() == in_force(note.content).strip()
         what = "It stands" if whole else "It is too long: only its beginning stands"
         parts.append(f"{what} before you from the next conversation on.")
-    return " ".join(parts)
+    return " ".join((*parts, *base.waiting(note.content)))
 
 
 class _Part(NamedTuple):

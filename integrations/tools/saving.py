@@ -183,7 +183,8 @@ def _write_profile(call: Call, action: str, content: str | None, target: str | N
             done, now = "Added.", identity.add(new, section=target or DEFAULT_SECTION, origin=by)
         else:
             done, now = _updated_profile(identity, new, target, by)
-    text = f"{done} The profile takes {now.usage}; it stands before you from the next conversation on."
+    told = f"{done} The profile takes {now.usage}; it stands before you from the next conversation on."
+    text = " ".join((told, *base.waiting(now.text)))
     if now.text:
         text += "\n" + base.fenced("The profile now", [base.item(now.text)])
     return ToolAnswer(text, {"version": now.version, "characters": now.characters, "most": now.most})

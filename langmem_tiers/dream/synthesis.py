@@ -31,6 +31,7 @@ from langmem_tiers.records import Entry, Episode, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.trust import secrets
 from langmem_tiers.trust.instructions import suspicious
+from langmem_tiers.trust.safety import lowers
 from langmem_tiers.types import Role
 
 DIRECTIVE = "dreaming"
@@ -200,7 +201,8 @@ def _without_repetition(lines: Iterable[SectionLine]) -> list[SectionLine]:
 
 
 def _is_fit(text: str) -> bool:
-    return any(map(str.isalnum, text)) and suspicious(text) is None and not secrets.find(text)
+    harmless = suspicious(text) is None and lowers(text) is None and not secrets.find(text)
+    return harmless and any(map(str.isalnum, text))
 
 
 def _document(lines: Sequence[SectionLine], episodes: Sequence[Episode], settings: Settings) -> Synthesis:

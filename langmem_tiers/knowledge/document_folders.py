@@ -66,12 +66,16 @@ class FolderImporter:
             where = document_text.path(path, self._settings)
             if where not in self._claimed:
                 self._claimed.add(where)
-                return document_text.of_file(where, data, self._settings)
+                return document_text.of_file(where, data, self._held(where), "import", self._settings)
             reason = "Another file has the same name, with its accents written otherwise."
         except InvalidInput as error:
             reason = error.message
         self._skipped.append(SkippedFile(path=path, reason=reason))
         return None
+
+    def _held(self, path: str) -> Document | None:
+        with self._store.reading() as connection:
+            return documents.read(connection, self._store.key, path)
 
     def _store_all(self, new: Iterable[NewDocument]) -> None:
         at = to_millis(self._clock())

@@ -15,6 +15,7 @@ from langmem_tiers.settings import Settings
 from langmem_tiers.storage import documents
 from langmem_tiers.storage.documents import NewDocument, is_markdown
 from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.trust.safety import asked_first
 from langmem_tiers.trust.taint import derived_trust
 from langmem_tiers.types import Origin
 from langmem_tiers.wording import type_of
@@ -87,6 +88,11 @@ def given(text: Any, settings: Settings) -> str:
     return validation.text(text, _WHAT, settings)
 
 
+def held_back(text: str, held: Document | None, origin: Origin) -> str:
+    """A text for a document, in which new lines that make the assistant less careful wait for the user."""
+    return text if origin == "user" else asked_first(text, known="" if held is None else held.content)
+
+
 def of_text(path: str, text: str, origin: Origin, settings: Settings) -> NewDocument:
     """A document from a validated text, with its pieces for search."""
     content = documents.text_encoded(text)
@@ -119,16 +125,16 @@ def statement(line: str) -> Statement:
     return Statement(line) if match is None else Statement(**match.groupdict())
 
 
-def of_file(path: str, data: bytes, settings: Settings) -> NewDocument:
-    """A document from an imported file.
+def of_file(path: str, data: bytes, held: Document | None, origin: Origin, settings: Settings) -> NewDocument:
+    """A document from a file.
 
     Raises:
         InvalidText: it is text, but cannot be stored.
     """
     text = documents.as_text(data)
     if text is None:
-        return NewDocument(path=path, content=documents.bytes_encoded(data), pieces=(), origin="import")
-    return of_text(path, validation.text(text, _WHAT, settings), "import", settings)
+        return NewDocument(path=path, content=documents.bytes_encoded(data), pieces=(), origin=origin)
+    return of_text(path, held_back(validation.text(text, _WHAT, settings), held, origin), origin, settings)
 
 
 def with_more(path: str, held: Document | None, added: str, origin: Origin, settings: Settings) -> NewDocument:
@@ -140,7 +146,7 @@ def with_more(path: str, held: Document | None, added: str, origin: Origin, sett
     """
     if held is not None and held.encoding != "utf-8":
         raise InvalidText(f"{path} is no text: nothing can be added to it.", way_out="Write to another path.")
-    parts = ("" if held is None else held.content, added)
+    parts = ("" if held is None else held.content, held_back(added, held, origin))
     text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
     validation.require_length(text, _WHAT, settings)
     return of_text(path, text, origin if held is None else derived_trust([held.origin, origin]), settings)

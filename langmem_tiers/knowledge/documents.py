@@ -20,6 +20,7 @@ from langmem_tiers.records import Document, DocumentSummary
 from langmem_tiers.storage import change_log, dreams, purging, receipts
 from langmem_tiers.storage import documents as rows
 from langmem_tiers.storage.documents import NewDocument
+from langmem_tiers.trust.safety import in_force
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Origin
 
@@ -37,6 +38,9 @@ class Documents:
     thread.
 
     If `version` is given, the change is only made if that is the current version (0: the document does not exist).
+
+    Where the origin of a change is not `user`, new lines that would make the assistant less careful get "(ask the user
+    before acting on this)"; until the user takes that away, `memory_md` and `prompt_block` leave them out.
 
     Example:
         >>> documents.append("memory/2026-03-02.md", "The launch moved to Friday.").searched
@@ -60,8 +64,12 @@ class Documents:
             TextChanged: `version` is not the current version.
         """
         where, said = document_text.path(path, self._settings), document_text.given(text, self._settings)
-        new = document_text.of_text(where, said, validation.origin(origin), self._settings)
-        return self._change(where, lambda _: new, version)
+        by = validation.origin(origin)
+
+        def made(held: Document | None) -> NewDocument:
+            return document_text.of_text(where, document_text.held_back(said, held, by), by, self._settings)
+
+        return self._change(where, made, version)
 
     def write_file(self, path: str, data: bytes, *, version: int | None = None, origin: Origin = "user") -> Document:
         """Set a document to the bytes of a file: a text if they are UTF-8, otherwise kept as they are.
@@ -71,9 +79,8 @@ class Documents:
             InvalidPath, TextTooLong, SecretRefused, TextChanged: as for `write`.
         """
         given = arguments.instance(data, "data", bytes, "bytes")
-        where = document_text.path(path, self._settings)
-        new = replace(document_text.of_file(where, given, self._settings), origin=validation.origin(origin))
-        return self._change(where, lambda _: new, version)
+        where, by = document_text.path(path, self._settings), validation.origin(origin)
+        return self._change(where, lambda held: document_text.of_file(where, given, held, by, self._settings), version)
 
     def append(self, path: str, text: str, *, origin: Origin = "user") -> Document:
         """Append text to a document on a new line, creating the document if needed.
@@ -132,7 +139,8 @@ class Documents:
     def memory_md(self, tokens: int | None = None) -> str:
         """`MEMORY.md`, else `memory.md`, as far as it fits; empty if neither exists.
 
-        A longer one is cut after a paragraph, with a note on how much is left out.
+        Lines that wait for the user are left out. A longer one is cut after a paragraph, with a note on how much is not
+        shown.
 
         Args:
             tokens: Maximum tokens including the note, overriding `Settings.documents.prompt_tokens`.
@@ -190,8 +198,9 @@ class Documents:
     def import_folder(self, folder: str | Path) -> FolderImport:
         """Import a folder of notes; documents missing from it are kept. Importing it again changes nothing.
 
-        Each file keeps its bytes, so that `export_folder` writes the same files; secrets are masked if the settings
-        say so. Symbolic links, hidden files, and unreadable or unstorable files are skipped, with the reason.
+        Each file keeps its bytes, so that `export_folder` writes the same files; but secrets are masked if the settings
+        say so, and lines that would make the assistant less careful are marked to wait for the user. Symbolic links,
+        hidden files, and unreadable or unstorable files are skipped, with the reason.
 
         Raises:
             UnreadableFile: the folder does not exist.
@@ -257,7 +266,9 @@ class Documents:
     def _beginning(self, document: Document | None, tokens: int | None, count: Callable[[str], int]) -> str:
         given = arguments.optional_whole(tokens, "tokens", least=0)
         most = self._settings.documents.prompt_tokens if given is None else given
-        return "" if document is None else document_text.beginning(document.content, document.path, most, count)
+        if document is None:
+            return ""
+        return document_text.beginning(in_force(document.content), document.path, most, count)
 
 
 def _require(version: int | None, held: Document | None, path: str) -> None:

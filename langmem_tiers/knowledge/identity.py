@@ -16,6 +16,7 @@ from langmem_tiers.knowledge.results import IdentityPreview, IdentityText
 from langmem_tiers.language import characters
 from langmem_tiers.records import IdentityVersion
 from langmem_tiers.storage import identities, purging
+from langmem_tiers.trust import safety
 from langmem_tiers.twins import twin
 from langmem_tiers.types import Origin
 
@@ -36,7 +37,9 @@ class Identity:
 
     If `version` is given, the change is only made if that is the current version (0: never written). Methods that
     change a part read and write in one transaction: even without `version`, no concurrent change is lost. A change of
-    the origin `tool` raises `AuthorityTooLow`.
+    the origin `tool` raises `AuthorityTooLow`. Where the origin is not `user`, new lines that would make the assistant
+    less careful get "(ask the user before acting on this)", and do not stand in the prompt until the user takes that
+    away.
 
     Example:
         >>> identity.add("Speaks German and Portuguese.", section="Languages").text
@@ -175,7 +178,9 @@ class Identity:
     def _put(
         self, connection: Connection, space: str, held: IdentityVersion | None, text: str, origin: Origin
     ) -> IdentityText:
-        """Store a text if it fits and differs from the current one."""
+        """Store a text if it fits and differs from the current one; a change not by the user may hold back lines."""
+        if origin != "user":
+            text = safety.asked_first(text, known="" if held is None else held.text)
         if text == ("" if held is None else held.text):
             return self._shown(held)
         self._require_room(text, held)

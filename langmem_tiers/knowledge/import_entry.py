@@ -13,6 +13,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import tombstones, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import find_neighbours
+from langmem_tiers.knowledge.preferences import CONFIRMED
 from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.storage import entries
 
@@ -92,7 +93,7 @@ def _new(context: SpaceContext, imported: ImportedEntry) -> NewEntry:
     settings = context.settings
     content = validation.content(imported.content, settings)
     entry_id = id_here(imported)
-    about = dict(imported.metadata)
+    about = {name: value for name, value in imported.metadata.items() if name != CONFIRMED}  # of no user here
     if imported.id and imported.id != entry_id:
         about["imported_id"] = imported.id[:_LONGEST_ID]
     return NewEntry(

@@ -45,7 +45,8 @@ class Profile:
     topic has room before the second of any, and then they are left out from the end.
 
     They are read from the active entries and the relations of the graph, and are not stored anywhere else: what is
-    corrected, ended or deleted there is gone here. Of what can only be true once, such as home, the newest counts.
+    corrected, ended or deleted there is gone here. Of what can only be true once, such as home, the newest counts; what
+    an assistant saved that rests on no message does not take the place of what the user said.
     What the identity says already, what came from a tool or reads like an instruction, and secrets are left out.
 
     Example:
@@ -92,17 +93,21 @@ class Profile:
 
 
 class _Found(NamedTuple):
-    """A line of what was found, with the fact it says; `target` is the object of a relation, in words."""
+    """A line of what was found, with the fact it says; `target` is the object of a relation, in words.
+
+    It is `told` if the user stands behind it, or it rests on a message.
+    """
 
     line: ProfileLine
     fact: StandingFact
+    told: bool
     target: str = ""
 
     @property
-    def newest_first(self) -> tuple[int, int, str, str]:
-        """By what to sort."""
+    def told_and_newest_first(self) -> tuple[bool, int, int, str, str]:
+        """By what to sort: what an assistant says from nowhere does not take the place of the user's word."""
         line = self.line
-        return -to_millis(line.said_at), -max(line.drawers, default=0), line.kind, line.text
+        return not self.told, -to_millis(line.said_at), -max(line.drawers, default=0), line.kind, line.text
 
     def replaces(self, older: _Found) -> bool:
         """Whether an older one is not true beside it, or says nothing more."""
@@ -113,10 +118,10 @@ class _Found(NamedTuple):
 
 
 def standing_facts(store: SpaceStore, seen: Moment, now: datetime) -> list[ProfileLine]:
-    """All standing facts of a space by topic, the newest of a kind first, and of each single one only the newest."""
+    """All standing facts of a space by topic; of each single one only the newest that was told, else the newest."""
     found = [*_in_entries(store, seen, now), *_in_relations(store, seen, now)]
     chosen: list[_Found] = []
-    for each in sorted(found, key=lambda each: each.newest_first):
+    for each in sorted(found, key=lambda each: each.told_and_newest_first):
         if not any(newer.replaces(each) for newer in chosen):
             chosen.append(each)
     return [each.line for each in sorted(chosen, key=lambda each: (_TOPICS.index(each.fact.topic), each.fact.kind))]
@@ -140,7 +145,7 @@ def _in_entries(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_Fou
                 ref=ref,
                 drawers=entry.drawers,
             )
-            yield _Found(line, fact)
+            yield _Found(line, fact, entry.told or bool(entry.drawers))
 
 
 def _may_stand(entry: Entry) -> bool:
@@ -182,7 +187,8 @@ def _in_relations(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_F
                 drawers=tuple(behind),
             )
             fact = facts[row.number]
-            yield _Found(line, fact._replace(single=False) if coming else fact, outdated.target_words(view, row))
+            told, single = row.told or bool(behind), fact.single and not coming
+            yield _Found(line, fact._replace(single=single), told, outdated.target_words(view, row))
 
 
 def _worded(text: str, row: RelationRow, *, planned: bool, coming: bool) -> str:

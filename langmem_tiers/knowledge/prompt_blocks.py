@@ -11,6 +11,7 @@ from langmem_tiers.fencing import escape
 from langmem_tiers.knowledge.results import IdentityText, ProfileLine
 from langmem_tiers.language.characters import cut
 from langmem_tiers.records import Task
+from langmem_tiers.trust.safety import asked_first, in_force
 
 IDENTITY_FENCE = ("<user_identity>", "</user_identity>")
 IDENTITY_HEADER = (
@@ -33,8 +34,8 @@ TASK_HEADER = (
 
 
 def identity_block(identity: IdentityText) -> str:
-    """The block of an identity, empty for an empty one."""
-    return _fenced(IDENTITY_FENCE, IDENTITY_HEADER.format(usage=identity.usage), identity.text)
+    """The block of an identity without the lines that wait for the user, empty for an empty one."""
+    return _fenced(IDENTITY_FENCE, IDENTITY_HEADER.format(usage=identity.usage), in_force(identity.text).strip())
 
 
 def profile_block(lines: Sequence[ProfileLine]) -> str:
@@ -48,13 +49,12 @@ def notes_block(text: str, *, from_tool: bool = False) -> str:
 
 
 def task_block(task: Task, most: int) -> str:
-    """The block of a task, with the beginning of its working state."""
+    """The block of a task, with the beginning of its working state; what makes less careful in it is marked."""
     about = f", of the project {task.project}" if task.project else ""
     state = cut(task.state, most)
     left = f"\n({len(task.state):,} characters in all)" if len(state) < len(task.state) else ""
-    return _fenced(
-        TASK_FENCE, TASK_HEADER, f"{task.title} (task {task.id}{about}, version {task.version})\n{state}{left}".strip()
-    )
+    title = asked_first(f"{task.title} (task {task.id}{about}, version {task.version})")
+    return _fenced(TASK_FENCE, TASK_HEADER, f"{title}\n{asked_first(state)}{left}".strip())
 
 
 def _fenced(fence: tuple[str, str], header: str, text: str) -> str:

@@ -272,7 +272,7 @@ def _prompts(lines: Sequence[Line]) -> Iterator[_Passage]:
     """What is written for a language model, from where it is given a part to play."""
     first = next((number for number, line in enumerate(lines) if CASTS.search(line.text)), None)
     if first is not None:
-        said = "".join(line.text[: 4 * LONGEST_LINE] for line in lines)
+        said = "".join(line.text for line in lines)
         if sum(pattern.search(said) is not None for pattern in _OF_PROMPTS) >= _LEAST_OF_PROMPT:
             yield _Passage(first, len(lines), "text", open=True)
 

@@ -227,7 +227,7 @@ def shows_a_thing(match: re.Match[str]) -> bool:
 
 def is_said_of_somebody(match: re.Match[str]) -> bool:
     """Whether somebody with a first name is meant, and it is no liking for something unspecific."""
-    if match["relation"].casefold() not in FIRST_NAMES:
+    if not _is_first_name(match["relation"]):
         return False
     said = says_something(match.string[match.end("relation") :])
     return is_liking(match) if match["liking"] else said
@@ -276,7 +276,12 @@ def names_a_person(match: re.Match[str]) -> bool:
 
 def is_first_name(match: re.Match[str]) -> bool:
     """Whether the name is a known first name."""
-    return match["name"].casefold() in FIRST_NAMES
+    return _is_first_name(match["name"])
+
+
+def _is_first_name(word: str) -> bool:
+    """Whether a word is a first name, and no abbreviation that looks like one: "DAN loves …"."""
+    return word.casefold() in FIRST_NAMES and not word.isupper()
 
 
 def names_a_place(match: re.Match[str]) -> bool:

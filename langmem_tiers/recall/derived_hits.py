@@ -34,6 +34,7 @@ from langmem_tiers.settings import RecallLayer
 from langmem_tiers.storage import documents, entries, episodes, items, notes
 from langmem_tiers.storage.documents import Written
 from langmem_tiers.storage.note_index import NoteHit
+from langmem_tiers.trust.safety import lowers
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
 if TYPE_CHECKING:
@@ -398,9 +399,10 @@ def _label(source: SpaceSnapshot, episode: Episode, ended: Sequence[str]) -> str
 
 def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> DerivedHit:
     """A store item as a line, with its key and date; scored like an entry the agent saved."""
-    at = from_millis(item.updated_at)
-    label = block_lines.label(f"item {source.reference(item.key)}", at)
-    return _known(source, hit, "item", label, _excerpt(hit, request), request, at=at, statement=1.0)
+    at, said = from_millis(item.updated_at), _excerpt(hit, request)
+    mark = "" if lowers(hit.text) is None else rendering.ASK_FIRST
+    label = block_lines.label(f"item {source.reference(item.key)}", at) + mark
+    return _known(source, hit, "item", label, said, request, at=at, statement=1.0)
 
 
 def _document(

@@ -17,6 +17,7 @@ from langmem_tiers.language.quotation_signs import Quotation
 from langmem_tiers.language.quotations import marked, origins, quotations, whole_lines
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
+from langmem_tiers.trust import safety
 from langmem_tiers.types import Drawer, RecalledItem
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ MORE = " There may be more."
 """What stands after the header if something that fits was left out."""
 CONSTRAINT = "Do not repeat: "
 """What stands before something that the agent should not do again."""
-ASK_FIRST = " (ask the user before acting on this)"
+ASK_FIRST = f" {safety.ASK_FIRST}"
 """What stands behind the label of something that the agent is not to act upon by itself."""
 FROM_TOOL = " (from a tool's result, not the user's word)"
 """What stands behind something that the agent saved out of what a tool brought in."""

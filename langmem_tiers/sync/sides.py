@@ -239,7 +239,7 @@ class _Reader:
         where = path.removeprefix(f"{paths.NOTES}/")
         if document_text.path(where, self._settings) != where:
             raise InvalidInput("Its name would be stored otherwise.", way_out="Rename it.")
-        return documents.decoded_bytes(document_text.of_file(where, data, self._settings).content)
+        return documents.decoded_bytes(document_text.of_file(where, data, None, "user", self._settings).content)
 
 
 def _text(data: bytes) -> str:
