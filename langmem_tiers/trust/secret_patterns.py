@@ -253,6 +253,7 @@ _LOCKED = (
     r"|flat|apartment|office|suitcase|briefcase|bike|phone|tablet|shed|keypad|elevator|lift)"
 )
 _NAMED = r"(?:safe|vault|door|gate|garage|alarm|lock|locker|lock\s?box|keypad|verification)"
+_OPENED = r"(?:safe|vault|door|gate|garage|(?:pad)?lock|locker|lock\s?box|key\s?box|key\s?safe|suitcase|briefcase|phone|tablet)"
 _ONCE = r"(?:entry|unlock|verification|security|one-time|sms|2fa|mfa|otp|keypad|login)"
 _CODE = r"(?:code|combination|combo)"
 # Digits in groups, as for a combination lock, or a word with a digit.
@@ -267,6 +268,14 @@ _OF_LOCK = (
     rf"|\b{_NAMED}\s{_CODE}\s(?P<called>{_VALUE}){_NO_MORE}"
     rf"|\b(?:open|unlock)(?:s|ed)?\s(?:the|my|our)\s(?:[\w'’-]{{1,20}}\s){{0,2}}?{_LOCKED}\s(?:with|by|using)\s(?:the\scode\s)?"
     rf"(?P<opens>{_VALUE}){_NO_MORE}"
+    rf"|\b{_OPENED}\s(?:opens?|unlocks?|is\s(?:opened|unlocked))\s(?:with|by|using)\s(?:the\scode\s)?(?P<by>{_VALUE})"
+    r"(?=[.,;!?)]?(?:\s|\Z))(?!\s\w{1,20}\b(?<!and|but|for))"
+)
+_BACKUP_CODE = r"(?=[a-z-]{0,12}\d)[a-z\d-]{6,20}(?![\w%])"
+_BACKUP_CODES = (
+    r"\b(?:(?:2fa|mfa|otp|two-factor|recovery|rescue)\s(?:(?:backup|recovery)\s)?codes?|backup\scodes)"
+    rf"{_FOR}(?:\s(?:is|are):?|\s?[:=])\s{{1,3}}(?:[-*•]\s)?"
+    rf"(?P<secret>{_BACKUP_CODE}(?:[,;]?\s{{1,3}}(?:and\s|[-*•]\s)?{_BACKUP_CODE}){{0,15}})"
 )
 # The word lists of wallets have words of three to eight letters, and no function words.
 _SEED = (
@@ -296,6 +305,9 @@ CODES = (
         pattern=re.compile(_OF_LOCK, re.ASCII),
         holds=_opens,
         folded=True,
+    ),
+    SecretRule(
+        kind="access code", hints=("code",), pattern=re.compile(_BACKUP_CODES, re.ASCII), holds=_opens, folded=True
     ),
     SecretRule(kind="seed phrase", hints=("phrase", "words", "mnemonic"), pattern=re.compile(_SEED), folded=True),
 )
