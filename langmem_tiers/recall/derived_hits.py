@@ -91,6 +91,8 @@ class DerivedHit(NamedTuple):
     """Whether the message needs it, though its words do not say so."""
     repeats: str = ""
     """What it says in the words of a message or an entry, of which it is the only trace when these are gone."""
+    asks: tuple[tuple[int, str], ...] = ()
+    """The drawers that it rests on with the words quoted from them, if it waits for the user."""
 
     def item(self, tokens: int) -> KnownItem:
         """It, as a shown item."""
@@ -293,11 +295,13 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     current = {path: file for path, file in written.items() if until is None or to_millis(file.at) <= until}
     over = standing.in_entries(source.store, source.moment, held, request.as_of)
     since = standing.in_episodes(source.store, source.moment, told.values(), request.as_of)
+    waiting = [words for entry in held.values() for _, words in _asking(entry)]
     for hit in hits:
         if hit.kind == "entry" and hit.ref in held:
             yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
         elif hit.kind == "episode" and hit.ref in told and told[hit.ref].summary:
-            yield _episode(source, hit, told[hit.ref], since[hit.ref], query, request)
+            asks = any(occurs(words, told[hit.ref].summary) for words in waiting)
+            yield _episode(source, hit, told[hit.ref], since[hit.ref], query, request, asks=asks)
         elif hit.kind == "item" and hit.ref in kept:
             yield _item(source, hit, kept[hit.ref], request)
         elif hit.kind == "document" and (file := current.get(hit.ref)) is not None:
@@ -361,19 +365,45 @@ def _entry(
         * fading(entry, request.now, request.fade_days)
         * (_NO_LONGER if ended else 1.0),
         derived_from=frozenset(each.drawer for each in entry.evidence) if derived else frozenset(),
-    )
+    )._replace(asks=_asking(entry))
+
+
+def _asking(entry: Entry) -> tuple[tuple[int, str], ...]:
+    """The drawers that an entry rests on with the words quoted from them; none if it does not wait for the user."""
+    waiting = entry.evidence if needs_permission(entry.metadata) else ()
+    return tuple((each.drawer, each.quote or entry.content) for each in waiting)
+
+
+def waiting_words(known: Sequence[DerivedHit]) -> dict[DrawerKey, list[str]]:
+    """The words in messages that wait for the user, as the entries made of them do."""
+    words: dict[DrawerKey, list[str]] = {}
+    for each in known:
+        for drawer, quote in each.asks:
+            words.setdefault((each.key[0], drawer), []).append(quote)
+    return words
 
 
 def _episode(
-    source: SpaceSnapshot, hit: NoteHit, episode: Episode, ended: Sequence[str], query: Query, request: RecallRequest
+    source: SpaceSnapshot,
+    hit: NoteHit,
+    episode: Episode,
+    ended: Sequence[str],
+    query: Query,
+    request: RecallRequest,
+    *,
+    asks: bool,
 ) -> DerivedHit:
-    """A summary as a line; that of a task, which is found by its title as well, with what it says on the query."""
+    """A summary as a line; that of a task, which is found by its title as well, with what it says on the query.
+
+    It `asks` if it repeats words that wait for the user.
+    """
     if episode.of_task:
         piece = hit.text if hit.ordinal else episode.summary
         said = rendering.excerpt(piece, query.terms, request.settings.item_characters)
     else:
         said = _excerpt(hit, request)
-    known = _known(source, hit, "episode", _label(source, episode, ended), said, request, at=episode.ended_at)
+    label = _label(source, episode, ended) + (rendering.ASK_FIRST if asks else "")
+    known = _known(source, hit, "episode", label, said, request, at=episode.ended_at)
     return known._replace(of_session=not episode.of_task)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -316,7 +316,8 @@ class Recall:
             )
         with self._watch.stage("render"):
             known_items = self._pack_known(known, verdicts)
-            items, lines = self._pack(sources, chosen, vector, known_items)
+            waiting = derived_hits.waiting_words(known)
+            items, lines = self._pack(sources, chosen, vector, known_items, waiting)
         return RecallResult(
             verdict=_verdict([*items, *known_items], chosen),
             ranked=ranked,
@@ -384,6 +385,7 @@ class Recall:
         chosen: Chosen,
         vector: Vectors | None,
         known: Sequence[tuple[DerivedHit, int]],
+        waiting: Mapping[Key, Sequence[str]],
     ) -> tuple[list[RecalledItem], list[str]]:
         """Render chosen candidates while they fit the budget; the others get a verdict that says so."""
         best_first = has_best(self.query.needs)
@@ -400,6 +402,7 @@ class Recall:
             count=self._count,
             names=chosen.names,
             ended=self._ended(sources, [found.key for found in chosen.passed]),
+            waiting=waiting,
             best_first=best_first,
         )
         chosen.verdicts.update(dict.fromkeys(packed.left_out, "over_budget"))

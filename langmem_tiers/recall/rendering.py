@@ -15,6 +15,7 @@ from langmem_tiers.fencing import CLOSING, OPENING, escape
 from langmem_tiers.language.chatter import SENTENCE_END, telling_part
 from langmem_tiers.language.quotation_signs import Quotation
 from langmem_tiers.language.quotations import marked, origins, quotations, whole_lines
+from langmem_tiers.language.words import occurs
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
 from langmem_tiers.trust import safety
@@ -74,9 +75,15 @@ def render_quoted(quoted: Sequence[Quotation]) -> str:
     return escape(QUOTING.format(named)) if named else ""
 
 
-def render_item(drawer: Drawer, text: str, ended: Sequence[str] = (), quoted: Sequence[Quotation] = ()) -> str:
-    """One line, or more with the rest indented: pointer, date, speaker, what it quotes, what is over, text."""
+def render_item(
+    drawer: Drawer, text: str, ended: Sequence[str] = (), quoted: Sequence[Quotation] = (), waiting: Sequence[str] = ()
+) -> str:
+    """One line, or more with the rest indented: pointer, date, speaker, what it quotes, what is over, text.
+
+    If the text has words that are `waiting` for the user, it says so.
+    """
     speaker = escape(drawer.speaker or drawer.role).replace("\n", " ") + render_quoted(quoted) + render_ended(ended)
+    speaker += ASK_FIRST if any(occurs(words, text) for words in waiting) else ""
     return block_lines.line(block_lines.label(drawer.pointer, drawer.said_at, speaker), text)
 
 
@@ -211,13 +218,15 @@ def pack(
     count: Callable[[str], int],
     names: Collection[str] = (),
     ended: Mapping[Key, Sequence[str]] | None = None,
+    waiting: Mapping[Key, Sequence[str]] | None = None,
     best_first: bool = False,
 ) -> Packed:
     """Pack chosen items into lines of a block, best first, while they fit `budget` tokens.
 
     An item of more characters than its number in `most` is shortened to an excerpt. `names` are the words of the names
-    of those who speak, `ended` is what drawers say that is over. The lines of a session stand together, sessions in
-    order of time; with `best_first`, those with what the message needs and still holds come before the others.
+    of those who speak, `ended` is what drawers say that is over, `waiting` what waits for the user. The lines of a
+    session stand together, sessions in order of time; with `best_first`, those with what the message needs and still
+    holds come before the others.
     """
     whole = read_drawers(sources, [found.key for found in chosen])
     hits = nearest_pieces(sources, whole, vector, min(most, default=0))
@@ -235,7 +244,7 @@ def pack(
         answered = (found.space, found.facts.room, found.facts.place + 1) in places
         for length in (int(longest * share) for share in _SHARES):
             said = excerpt(drawer.content, terms, length, hits.get(found.key), names, asking=answered, quoted=quoted)
-            line = render_item(drawer, said, over, quoted)
+            line = render_item(drawer, said, over, quoted, (waiting or {}).get(found.key, ()))
             tokens = count(line + "\n")
             if tokens <= budget:
                 budget -= tokens

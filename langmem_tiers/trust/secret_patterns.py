@@ -253,7 +253,9 @@ _LOCKED = (
     r"|flat|apartment|office|suitcase|briefcase|bike|phone|tablet|shed|keypad|elevator|lift)"
 )
 _NAMED = r"(?:safe|vault|door|gate|garage|alarm|lock|locker|lock\s?box|keypad|verification)"
-_OPENED = r"(?:safe|vault|door|gate|garage|(?:pad)?lock|locker|lock\s?box|key\s?box|key\s?safe|suitcase|briefcase|phone|tablet)"
+_OPENED = (
+    r"(?:safe|vault|door|gate|garage|(?:pad)?lock|locker|(?:lock|key)\s?box|key\s?safe|suitcase|briefcase|phone|tablet)"
+)
 _ONCE = r"(?:entry|unlock|verification|security|one-time|sms|2fa|mfa|otp|keypad|login)"
 _CODE = r"(?:code|combination|combo)"
 # Digits in groups, as for a combination lock, or a word with a digit.
