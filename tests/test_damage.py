@@ -176,7 +176,7 @@ def test_what_was_altered_is_neither_exported_nor_counted_as_right(copy, tmp_pat
     folder = copy()
     sql(folder, "UPDATE drawers SET content = replace(content, 'Porto', 'Pqrto') WHERE number = 1")
     with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
-        with pytest.raises(DatabaseDamaged, match="drawers 1 was altered") as raised:
+        with pytest.raises(DatabaseDamaged, match="message 1 was altered") as raised:
             memory.user("alice").export(tmp_path / "alice.json")
         assert "doctor --deep" in raised.value.way_out
 

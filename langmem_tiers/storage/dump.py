@@ -31,6 +31,8 @@ from langmem_tiers.storage import keyword, schema, seals
 from langmem_tiers.storage.statements import here, insert_new
 
 _AT_ONCE = 500
+# The words for rows of tables that users know by another name.
+_CALLED = {"drawers": "message", "entries": "entry"}
 _ALTERED = "`langmem-tiers doctor --deep` lists all of them: restore a backup, or delete them."
 Row = dict[str, Any]
 
@@ -131,7 +133,8 @@ def rows(connection: Connection, space: str, name: str, *, vectors: bool = True)
     """
     table = _TABLES[name]
     if altered := seals.altered(connection, space, [table]):
-        raise DatabaseDamaged(f"{name} {altered[0].key} was altered, and would be lost in a copy.", way_out=_ALTERED)
+        told = f"{_CALLED.get(name, name)} {altered[0].key} was altered, and would be lost in a copy."
+        raise DatabaseDamaged(told, way_out=_ALTERED)
     wanted = select(*_columns(table)).where(*here(table, space), *_kept(table, vectors))
     key = [column for column in table.primary_key.columns if column.name != "space"]
     found = connection.execution_options(yield_per=_AT_ONCE).execute(wanted.order_by(*key))
