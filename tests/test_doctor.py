@@ -125,6 +125,10 @@ FAULTS = {
     "keyword row too many": ("keyword index", ["INSERT INTO keyword (rowid, content) VALUES (999, 'ghost')"]),
     "superseded still indexed": ("keyword index", ["INSERT INTO keyword (rowid, content) VALUES (4, 'old')"]),
     "keyword index damaged": ("keyword index", ["DELETE FROM keyword_data WHERE id > 10"]),
+    "keyword index with too many levels": (
+        "keyword index",
+        ["UPDATE keyword_data SET block = X'000000009F50000000' WHERE id = 10"],
+    ),
     "keyword rows changed": ("keyword index", ["UPDATE keyword_content SET c0 = 'other words' WHERE id = 2"]),
     "keyword table gone": ("keyword index", ["DROP TABLE keyword"]),
     "vector cut": ("vectors", [CUT]),

@@ -767,3 +767,19 @@ def test_the_doctor_tells_of_notes_that_wait_for_their_vectors(tmp_path):
         assert "2 notes wait to be embedded" in [finding.message for finding in space.doctor()]
         embed(store)
         assert "2 of 2 notes have one of HashEmbedder:hash-64" in [finding.message for finding in space.doctor()]
+
+
+def test_the_keyword_index_does_not_grow_by_a_level_with_each_change(tmp_path):
+    """Before, SQLite took the index for damaged after about 1,000 changes, and nothing could be written any more."""
+    with Memory.open(tmp_path, embedder=None, background=False) as memory:
+        knowledge = memory.user("alice").knowledge
+        for number in range(150):
+            box = knowledge.save(f"In {number} days the train {number * 7} leaves for town {number * 13}.").entry
+        for number in range(450):
+            knowledge.update(box.id, content=f"The box in the cellar holds {number} screws.")
+        (database,) = tmp_path.glob("spaces/*/memory.db")
+        with closing(sqlite3.connect(database)) as connection:
+            (levels,) = connection.execute("SELECT length(block) FROM note_words_data WHERE id = 10").fetchone()
+        assert levels < 1_000
+        assert [each.entry.id for each in knowledge.search("screws in the cellar")][:1] == [box.id]
+        assert [each for each in memory.user("alice").doctor() if each.level == "problem"] == []

@@ -23,6 +23,11 @@ from langmem_tiers.storage.change_log import Change, Moment
 MOST_TERMS = 32
 # Where to look for a term: in what was said, or in the names of its wing and closet.
 _SAID, _PLACE = "{content tags}", "{category}"
+# FTS5 keeps the levels of its index in one record (the file format is described at the head of SQLite's fts5_index.c):
+# two bytes for an empty level, some twenty for each segment. An index in ordinary use has less than 300 bytes of it.
+_STRUCTURE = "SELECT length(block) FROM {table}_data WHERE id = 10"
+_MOST_STRUCTURE = 800
+_NO_LEVELS = bytes(7)  # a cookie, and three numbers that are zero
 _COLUMNS = ("number", "content", "tags", "category")
 
 
@@ -65,7 +70,10 @@ class KeywordIndex:
 
     def recreate(self, connection: Connection) -> None:
         """Drop the index, even a damaged one, and create it empty."""
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {self._table}")
+        self.create(connection)
+        # FTS5 opens an index before it drops it, and opens none whose levels it cannot read.
+        connection.exec_driver_sql(f"REPLACE INTO {self._table}_data (id, block) VALUES (10, ?)", (_NO_LEVELS,))
+        connection.exec_driver_sql(f"DROP TABLE {self._table}")
         self.create(connection)
 
     def add(self, connection: Connection, rows: Iterable[WordsRow]) -> None:
@@ -87,8 +95,14 @@ class KeywordIndex:
             connection.execute(self._categorise, values)
 
     def purge(self, connection: Connection) -> None:
-        """Erase the words of removed rows from the file: FTS5 only marks them as removed until segments are merged."""
-        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('optimize')")
+        """Erase the words of removed rows from the file: FTS5 only marks them as removed until segments are merged.
+
+        Each "optimize" leaves an empty level behind, and with some 1,200 of them SQLite before 3.47 takes the index
+        for damaged; a "rebuild" does the same work from the rows and leaves none.
+        """
+        levels = connection.exec_driver_sql(_STRUCTURE.format(table=self._table)).scalar_one()
+        how = "optimize" if levels < _MOST_STRUCTURE else "rebuild"
+        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('{how}')")
 
     def holding(self, connection: Connection, terms: Sequence[str]) -> list[Held]:
         """For each term, what matches in text or tags and what matches in the category only; ascending."""
