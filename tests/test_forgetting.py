@@ -186,6 +186,32 @@ def test_a_note_keeps_what_the_forgotten_message_did_not_say(space):
     assert space.documents.read("MEMORY.md").content.strip() == "My sister is tall."
 
 
+def _bytes(space):
+    return b"\n".join(path.read_bytes() for path in space.memory.path.rglob("*") if path.is_file()).lower()
+
+
+def test_a_session_goes_with_what_was_noted_for_it(space):
+    space.signals.record("wrong", note="Grumblewitz is not new.", session="monday")
+    space.signals.record("wrong", note="Not every day.", session="tuesday")
+    space.recall("What do I play?", session="monday")
+    assert b"monday" in _bytes(space)
+    preview = space.forget(session="monday")
+    assert [(each.text, each.partly) for each in preview.feedback] == [("Grumblewitz is not new.", False)]
+    receipt = space.forget(session="monday", confirm=preview.token)
+    assert (receipt.counts["feedback"], receipt.counts["receipts"], receipt.bytes) == (1, 1, "gone")
+    assert [each.note for each in space.signals.list()] == ["Not every day."]
+    assert [word for word in (b"monday", b"grumblewitz") if word in _bytes(space)] == []
+
+
+def test_a_session_of_which_something_remains_keeps_what_was_noted_for_it(space):
+    space.signals.record("wrong", note="That was rude.", session="monday")
+    space.signals.record("wrong", note="Her badge is kz77qx41. Not so.", session="tuesday")
+    preview = space.forget(messages="a1")
+    assert [(each.text, each.partly) for each in preview.feedback] == [("Her badge is kz77qx41. Not so.", True)]
+    space.forget(messages="a1", confirm=preview.token)
+    assert {each.note.strip() for each in space.signals.list()} == {"That was rude.", "Not so."}
+
+
 def test_tombstones_of_an_older_version_get_the_key_of_the_space(space):
     from langmem_tiers.content import content_hash
     from langmem_tiers.storage import tombstones

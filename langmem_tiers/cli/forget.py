@@ -30,6 +30,7 @@ _TITLES = {
     "working": "Working memory",
     "store_items": "Store items",
     "questions": "Golden questions",
+    "feedback": "Feedback",
 }
 # The lists of what may lose a passage, and stay.
 _IN_PART = {title for name, title in _TITLES.items() if name != "identity"}

@@ -63,14 +63,15 @@ class Plan:
     def on(self, store: SpaceStore, connection: Connection) -> Plan:
         """The same, to be carried out on another connection than the one it was made on.
 
-        Receipts, activities and golden questions are looked up again: the log does not tell of those that came since.
+        Receipts, activities, feedback and golden questions are looked up again: the log does not tell of those that
+        came since.
         """
         known = self.repetition.among(_elsewhere(connection, set(self.drawers)))
         return replace(
             self,
             repetition=known,
-            rewritten=unlogged(connection, store.key, self.rewritten, known, self.drawers),
-            receipts=_receipts(store, connection, self.drawers, self.turns, known),
+            rewritten=unlogged(connection, store.key, self.rewritten, known, self.drawers, self.ended),
+            receipts=_receipts(store, connection, self.drawers, self.turns, known, self.ended),
         )
 
 
@@ -95,7 +96,7 @@ def plan(store: SpaceStore, connection: Connection, chosen: Chosen, settings: Se
         graph=graph,
         repetition=known,
         rewritten=repeating(store, connection, known, gone, ended, settings),
-        receipts=_receipts(store, connection, held, turns, known),
+        receipts=_receipts(store, connection, held, turns, known, ended),
         sessions=sessions,
         ended=ended,
     )
@@ -107,12 +108,14 @@ def _receipts(
     held: Mapping[int, Drawer],
     turns: Sequence[ForgottenTurn],
     known: Repetition,
+    ended: Collection[str],
 ) -> list[int]:
-    """The receipts that show or looked at the messages, were made for them, or were asked for in their words."""
+    """The receipts that show or looked at the messages, were made for them or their session, or ask in their words."""
     pointers = {number: each.pointer for number, each in held.items()}
     found = set(forgetting.receipts_showing(connection, store.key, store.name, pointers, turns))
     asked = forgetting.queries(connection, store.key)
-    return sorted(found | {number for number, query in asked if known.derived(query)})
+    found |= {number for number, query in asked if known.derived(query)}
+    return sorted(found | forgetting.of_sessions(connection, store.key, "receipt", ended))
 
 
 def _remains(connection: Connection, space: str, session: str, gone: Collection[int]) -> bool:

@@ -55,6 +55,7 @@ def _token(whole: Mapping[str, Iterable[ForgetItem]], plan: Plan) -> str:
         [(document.path, document.version, text) for document, text, _ in plan.rewritten.documents],
         [(task.id, task.state, title, state) for task, title, state in plan.rewritten.tasks],
         [(version, text) for version, text, _ in plan.rewritten.identity],
+        [(row.number, left) for row, left in plan.rewritten.feedback],
     ]
     named["hashes"] = sorted(each.content_hash.hex() for each in plan.turns)
     return hashlib.blake2b(orjson.dumps(named), digest_size=_TOKEN).hexdigest()
@@ -124,6 +125,10 @@ def _rewritten(plan: Plan) -> dict[str, tuple[ForgetItem, ...]]:
         ),
         "store_items": tuple(_item(items.ref(*row.place), row.value, "it repeats it") for row in known.items),
         "questions": tuple(_item(str(number), text, "it asks about it") for number, text in known.questions),
+        "feedback": tuple(
+            _item(str(row.number), row.note or row.kind, "it is about it, or repeats it", partly=left is not None)
+            for row, left in known.feedback
+        ),
     }
 
 

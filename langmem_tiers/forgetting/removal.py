@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.forgetting import dates, repeating
+from langmem_tiers.forgetting import dates
 from langmem_tiers.forgetting.plan import Plan
 from langmem_tiers.knowledge import document_text, tombstones
 from langmem_tiers.knowledge.entry_writer import EntryWriter
@@ -26,6 +26,7 @@ from langmem_tiers.storage import (
     dreams,
     entries,
     episodes,
+    feedback,
     forgetting,
     forgotten,
     identities,
@@ -149,7 +150,10 @@ def _rewrite(connection: Connection, space: str, plan: Plan, settings: Settings,
     items.drop(connection, space, [row.place for row in known.items], now)
     for number, _ in known.questions:
         dreams.remove_question(connection, space, number)
-    repeating.feedback_left(connection, space, plan.repetition)
+    feedback.drop(connection, space, [signal.number for signal, note in known.feedback if note is None])
+    for signal, note in known.feedback:
+        if note is not None:
+            feedback.renote(connection, space, signal.number, note)
 
 
 def _rewrite_episode(

@@ -15,6 +15,7 @@ from langmem_tiers.language.summaries import abstract
 from langmem_tiers.records import Document, Episode, Task
 from langmem_tiers.storage import documents, drawers, dreams, episodes, feedback, forgetting, identities, items, tasks
 from langmem_tiers.storage import working_entries as working
+from langmem_tiers.storage.feedback import FeedbackRow
 from langmem_tiers.storage.forgetting import MessageFilter
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Rewritten:
     working: Sequence[working.WorkingRow] = ()
     items: Sequence[items.ItemRow] = ()
     questions: Sequence[tuple[int, str]] = ()
+    feedback: Sequence[tuple[FeedbackRow, str | None]] = ()
+    """The feedback, and what is left of its note; None if it goes as a whole."""
     activities: Sequence[int] = ()
     closets: Sequence[int] = ()
     wings: Sequence[int] = ()
@@ -72,18 +75,25 @@ def repeating(
         closets=[number for number, name in forgetting.texts(connection, space, "closet") if known.derived(name)],
         wings=[number for number, name in forgetting.texts(connection, space, "wing") if known.derived(name)],
     )
-    return unlogged(connection, space, found, known, gone)
+    return unlogged(connection, space, found, known, gone, ended)
 
 
 def unlogged(
-    connection: Connection, space: str, found: Rewritten, known: Repetition, gone: Collection[int]
+    connection: Connection,
+    space: str,
+    found: Rewritten,
+    known: Repetition,
+    gone: Collection[int],
+    ended: Collection[str],
 ) -> Rewritten:
     """The same, with those records looked up whose changes are not in the log."""
     noted = forgetting.texts(connection, space, "activity")
+    repeats = {number for number, body in noted if _in_json(body, known.derived)}
     return replace(
         found,
         questions=list(_questions(connection, space, known, gone)),
-        activities=[number for number, body in noted if _in_json(body, known.derived)],
+        feedback=list(_feedback(connection, space, known, gone, ended)),
+        activities=sorted(repeats | forgetting.of_sessions(connection, space, "activity", ended)),
     )
 
 
@@ -241,6 +251,11 @@ def _questions(
             yield question.number or 0, question.question
 
 
-def feedback_left(connection: Connection, space: str, known: Repetition) -> None:
-    """Take what is forgotten out of the notes on feedback."""
-    feedback.unsay(connection, space, lambda text: without(text, known.written))
+def _feedback(
+    connection: Connection, space: str, known: Repetition, gone: Collection[int], ended: Collection[str]
+) -> Iterator[tuple[FeedbackRow, str | None]]:
+    for row in feedback.every(connection, space):
+        if row.drawer in gone or row.session in ended:
+            yield row, None
+        elif row.note and (left := without(row.note, known.written)) != row.note:
+            yield row, left

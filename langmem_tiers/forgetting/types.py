@@ -47,6 +47,7 @@ class ForgetPreview:
         working: Keys of working memory that repeat it.
         store_items: Items of the LangGraph store that repeat it.
         questions: Golden questions about it.
+        feedback: Feedback on it, or on a session that goes as a whole; `partly` where only a part of the note goes.
         receipts: How many receipts of recalls go, with the blocks in them.
         dreams: How many dreams can no longer be undone, or lose a part of their report.
         vectors: How many vectors go, about.
@@ -66,6 +67,7 @@ class ForgetPreview:
     working: tuple[ForgetItem, ...] = ()
     store_items: tuple[ForgetItem, ...] = ()
     questions: tuple[ForgetItem, ...] = ()
+    feedback: tuple[ForgetItem, ...] = ()
     receipts: int = 0
     dreams: int = 0
     vectors: int = 0
@@ -88,6 +90,7 @@ LISTS = (
     "working",
     "store_items",
     "questions",
+    "feedback",
 )
 """The lists of a preview, in the order in which they are shown."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import feedback_signals
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import delete_among, here
 from langmem_tiers.types import Sentiment, SignalKind, SignalOrigin
 
 _NEWEST = "newest_feedback_signal"
@@ -57,8 +57,22 @@ def since(
 
 def unsay(connection: Connection, space: str, without: Callable[[str], str]) -> None:
     """Remove permanently deleted content from the notes on feedback."""
-    noted = select(feedback_signals.c.number, feedback_signals.c.note).where(*here(feedback_signals, space))
-    for number, note in connection.execute(noted.where(feedback_signals.c.note != "")).all():
-        if (left := without(note)) != note:
-            these = here(feedback_signals, space, number=number)
-            connection.execute(update(feedback_signals).where(*these).values(note=left))
+    for row in every(connection, space):
+        if row.note and (left := without(row.note)) != row.note:
+            renote(connection, space, row.number, left)
+
+
+def every(connection: Connection, space: str) -> list[FeedbackRow]:
+    """All feedback, oldest first."""
+    wanted = _ROW.where(*here(feedback_signals, space)).order_by(feedback_signals.c.number)
+    return [FeedbackRow(**row._mapping) for row in connection.execute(wanted)]
+
+
+def renote(connection: Connection, space: str, number: int, note: str) -> None:
+    """Give feedback another note."""
+    connection.execute(update(feedback_signals).where(*here(feedback_signals, space, number=number)).values(note=note))
+
+
+def drop(connection: Connection, space: str, numbers: Collection[int]) -> None:
+    """Delete feedback."""
+    delete_among(connection, space, feedback_signals.c.number, numbers)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, func, or_, select, update
@@ -263,6 +263,15 @@ def texts(connection: Connection, space: str, kind: str) -> Iterator[tuple[int, 
     """Number and text of all rows of a kind: activity, golden, closet or wing."""
     table, column = _TEXTS[kind]
     yield from connection.execute(select(table.c.number, column).where(*here(table, space)))
+
+
+def of_sessions(
+    connection: Connection, space: str, kind: Literal["activity", "receipt"], of: Collection[str]
+) -> set[int]:
+    """The numbers of the activities or receipts that were recorded for these sessions."""
+    table = activities if kind == "activity" else receipts
+    wanted = select(table.c.number).where(*here(table, space), listed(table.c.session))
+    return {row.number for row in among(connection, wanted, of)}
 
 
 def drop_activities(connection: Connection, space: str, numbers: Collection[int]) -> int:

@@ -27,6 +27,7 @@ _NAMES: Mapping[str, str] = {
     "working": "Working memory",
     "store_items": "Items of the store",
     "questions": "Golden questions",
+    "feedback": "Feedback",
     "receipts": "Receipts of recalls",
     "dreams": "Dreams that cannot be undone any more",
     "vectors": "Vectors",
