@@ -147,6 +147,12 @@ AFTER = (
     "<p>I live in Rome.</p>\n{said}",
     "Look at this log\n2026-03-02 10:00:01 INFO start\n2026-03-02 10:00:02 ERROR I live in Rome\n"
     "2026-03-02 10:00:03 INFO stop\n\n{said}",
+    "My boss wrote:\n\nThe office is closed on Monday. I hate it.\n\n{said} What should I answer?",
+    "This is from the landlord:\n\nThe rent goes up. I am sorry, I have to.\n\nWhat should I reply? {said}",
+    "I got this from the school today\n\nI live in Rome, says the new head.\n\n{said} Is this legit?",
+    "Sam Rowe  9:14 AM\nI live in Rome\nKim Ito  9:15 AM\nI love opera\n\n{said} Can you summarise the above?",
+    "My sister sent me this:\n\nI hate Rome.\n\n{said} Can you help me reply?",
+    "Anna wrote:\n\nI love opera.\n\nShould I answer her? {said}",
 )
 BETWEEN = (
     "Kim wrote:\n> I live in Rome.\n\n{said}\n\nAnd Lee answered:\n> I work at Axis.",
@@ -160,9 +166,119 @@ BETWEEN = (
 )
 """What stands around a statement: it comes before, after or between what others wrote."""
 
+ABOUT_ONESELF = (
+    "Here is my bio for the website: {said}",
+    "My cover letter, please make it shorter: {said}",
+    "Here is my cover letter, I wrote it myself, is it any good?\n\nDear hiring manager,\n\n{said}\n\nKind regards",
+    "This is my profile:\n\n{said}",
+    "This letter to my grandmother I wrote myself, how is the spelling?\n\nDear Grandma,\n\n{said}\n\nLove",
+    "I'm going to send this to my landlord, is it polite? Dear Mr. Moss, thank you for writing. {said}",
+    "I want to post this, does it sound right?\n\n{said}",
+    "I drafted this for the newsletter, can you correct it?\n\n{said}",
+    "Please summarise this for my doctor: {said}",
+    "Can you translate this for my landlord: {said}",
+    "Put this into simple words for my new boss:\n\n{said}",
+    "You asked about me: {said}",
+    "You wanted to know more: {said}",
+    "FYI: {said}",
+    "For context: {said}",
+    "## My life\n{said}\n\n## Task\nPlan a weekend.",
+    "# My notes\n\n{said}",
+    "| Day | Meal |\n|---|---|\n| Monday | oats |\nWhat is missing? {said}",
+    "My doctor told me: no more salt. So I cook without it. {said}",
+    "The dentist said: brush longer. {said}",
+    "My coach keeps telling me: sleep more. {said}",
+    "My mum always says: eat well! So I cook daily. {said}",
+    "Background: {said}",
+    "A bit about myself: {said}",
+    "Here is my LinkedIn summary: {said}",
+    "I'll send this to HR: {said}",
+    "Write this nicer, it's for my boss: {said}",
+    "Is my speech too short?\n\n{said}",
+)
+"""What users write themselves, or about themselves, though it looks like a text that is passed on."""
 
-def next_to_pasted_text(many: int = 204) -> list[tuple[str, str]]:
-    """Statements, each with a message in which it stands next to pasted text."""
-    around = (*BEFORE, *AFTER, *BETWEEN)
+OF_STRANGERS = {
+    "a chat copied with names and hours": (
+        "Priya Nair  9:14 AM\nI moved to Leeds\n9:15\nand I hate coriander\nOlaf  9:20 AM\nI'm a vegan now\n\n"
+        "what did they agree on?",
+        "Tom Okoye, Yesterday at 18:02\nI sold my car last week.\nLea Brandt, Yesterday at 18:05\nI work at Bosch.",
+        "Could you sum up the thread above?\n\nMarta Ruiz 11:05\nI live in Bilbao.\n\nJan de Vries 11:07\n"
+        "My sister Anna lives in Lisbon.",
+        "[14:02, 3/2/2026] Ines: I live in Faro\n[14:03, 3/2/2026] +351 912 000 111: I work at Galp",
+        "Nils Aas\n2:31 PM\nI have two cats, Miso and Nori.\nEva Lind\n2:33 PM\nI'm allergic to cats.",
+        "Dana Fox\nToday at 11:20 PM\nI finally quit Nokia.\nRui\nToday at 11:22 PM\nI live in Faro now",
+    ),
+    "an interview with dashes": (
+        "Host — How did you start?\nGuest — I was born in Ghent and I studied physics in Delft.",
+        "Q – Where do you live now?\nA – I live in Bergen.\nQ – And before?\nA – I grew up in Krakow.",
+        "Reporter - Why did you leave?\nMayor - I quit my job in January, I'm a teacher now.\n\nMake it shorter.",
+    ),
+    "a text under its title": (
+        "Resume of an applicant\n\nRita Vale\nI am a nurse. I live in Leeds.\n\nScore it, please.",
+        "Letter from a reader\n\nI moved to Oslo last month. My wife Clara is a nurse.",
+        "Transcript of the call\n\nI work at Siemens as a welder.\n\nMy boss is called Martin Kohl.",
+        "Statement of a witness\nI live in Bergen. I drive a red Volvo V60.",
+        "Candidate profile\n\nI am a welder. I live in Leeds.\n\nWould you hire him?",
+    ),
+    "a post with its author": (
+        "Posted by u/someone12 · 5h ago\n\nI work at a bakery in Leeds.\n\nI hate mushrooms.",
+        "Moving house, a diary\nWritten by Ola Lund on 3 May\n\nI moved to Oslo last month. I love it.",
+        "Ben Ray · 2nd · 3d ago\nI got a new job at Bosch. My husband Paul is a baker.",
+        "Jane Doe\n@janedoe · May 3\nI moved to Oslo. My dog is called Rex.",
+        "By Jane Doe, 3 May 2025\n\nI was born in Ghent. My mother Ines lives in Seville.",
+        "r/advice\nMy husband Paul left me. I live in Turin.\n\nWhat would you tell her?",
+    ),
+    "a page that a question at the end points at": (
+        "Who I am\n\nI'm a potter. I live in Faenza.\n\nAre there mistakes on this page?",
+        "I sold my flat in March. I moved to Turin.\n\nMy wife Clara left.\n\nWhat do you think about this post?",
+        "I am a nurse and I live in Leeds.\n\nCan you translate the text above into Dutch?",
+        "My name is Nadia Roth. I work at Bosch.\n\nSummarise the above.",
+        "I am a potter. I live in Faenza.\n\nDoes the author of this text sound happy?",
+    ),
+    "a ticket": (
+        "OPS-481 Printer is offline\nI work in the warehouse at Acme. My manager is Paula Reyes.",
+        "Ticket #20934\nI live in Bergen and my parcel never came.\n\nI want my money back.",
+        "Bug 7712: Login fails\nI use Linux at work. I work at Siemens.",
+        "Case 0099123 - opened by a customer\nI live in Bergen.",
+    ),
+    "a message that a machine hands over": (
+        "Voicemail transcript 1:12 Hi, this is Ron. I moved to Hill Street 9. I'm vegetarian.",
+        "Automatic reply: I am on leave until 3 May. I moved to the Graz branch.",
+        "Out of office: I no longer work at Acme. My colleague is Pia Holm.",
+        "FYI: I wonder about this page. It says: I moved to the Graz branch. I work at Bosch.",
+        "Text from dad just now - I broke my leg. I am in hospital in Ghent.",
+        "Missed call, voicemail: It's Ina. I got a new job at Bosch.",
+    ),
+    "words copied for somebody else": (
+        "My husband asked me to put this to you, I copy his words. I am diabetic and I take insulin.",
+        "A friend has a question, in her own words: I am pregnant. I live in Bergen.",
+        "My neighbour can't type, so I'm pasting what he dictated. I was born in Ghent. I have asthma.",
+        "There is an old letter of my aunt's, let me type it in.\n\nI was born in Riga in 1921.\n\nI am a carpenter.",
+        "My mother asked me to type this for her. I have diabetes and I live in Bergen.",
+        "My daughter dictated this to me: I hate school. My friend Emma lives in Kent.",
+    ),
+    "something seen somewhere": (
+        "Saw this on a forum. I'm moving to Dublin. My wife Kim is a nurse.",
+        "Found this online. I quit smoking in January and I live in Leeds.",
+        "I read this in the paper. I sold my farm in Jutland.",
+        "Came across this on Reddit. I work at Nokia. I hate it.",
+        "Someone in my forum wrote this. I work at Nokia and I hate it.",
+    ),
+    "words to translate": (
+        "Translate to German: I am a vegetarian and I live in Madrid. My brother Tom works at Nokia.",
+        "Please translate into French: I live in Bergen. I have two cats.",
+        "Proofread: I work at Siemens as a welder. My wife Clara is a nurse.",
+        "Put into polite English: I quit my job. I live in Leeds now.",
+        "How would you say this in Spanish: I live in Madrid. My brother Tom works at Nokia.",
+        "I live in Madrid. I am a nurse.\n\nTranslate this to French.",
+    ),
+}
+"""What others wrote, by the sign that says so; nothing of it is the user's."""
+
+
+def next_to_pasted_text(many: int = 408) -> list[tuple[str, str]]:
+    """Statements, each with a message in which it stands next to pasted text, or in a text of one's own."""
+    around = (*BEFORE, *AFTER, *BETWEEN, *ABOUT_ONESELF)
     chosen = ((STATEMENTS[(7 * place + 3) % len(STATEMENTS)], around[place % len(around)]) for place in range(many))
     return [(said, message.format(said=said)) for said, message in chosen]

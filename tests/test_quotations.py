@@ -7,7 +7,7 @@ from functools import partial
 from itertools import count
 
 import pytest
-from quotation_samples import FENCE, PLANTS, WRAPPERS, next_to_pasted_text
+from quotation_samples import FENCE, OF_STRANGERS, PLANTS, WRAPPERS, next_to_pasted_text
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.language import reader
@@ -139,9 +139,50 @@ def test_what_a_user_wishes_and_is_called_is_kept(text, said, clock):
 def test_what_users_say_next_to_pasted_text_is_kept(clock):
     pairs = next_to_pasted_text()
     lost = [message for said, message in pairs if not kept(said, clock()) <= kept(message, clock())]
-    assert len(pairs) >= 200
+    assert len(pairs) >= 400
     assert len(lost) <= (1 - LEAST_STATEMENTS) * len(pairs), lost
     assert not [message for said, message in pairs if kept(message, clock()) - kept(said, clock())]
+
+
+@pytest.mark.parametrize("sign", OF_STRANGERS)
+def test_what_others_wrote_is_not_kept(sign, clock):
+    assert [text for text in OF_STRANGERS[sign] if kept(text, clock())] == []
+
+
+@pytest.mark.parametrize(
+    "end", ["I live in Bergen by the way.", "I live in Bergen, btw!", "By the way, I live in Bergen."]
+)
+def test_what_users_add_by_the_way_is_theirs(end, clock):
+    found = kept(f"I got this from my landlord today\n\nThe rent goes up. I moved to Rome.\n\n{end}", clock())
+    assert "Bergen" in str(found)
+    assert "Rome" not in str(found)
+
+
+ONLY_ANNOUNCING = [
+    "My boss wrote:\n\nCome in at nine.",
+    "My landlord wrote to me: The rent goes up.",
+    'My sister said "I want to go home and I miss him."',
+]
+
+
+@pytest.mark.parametrize("text", ONLY_ANNOUNCING)
+def test_that_somebody_wrote_something_is_nothing_to_keep(text, clock):
+    assert kept(text, clock()) == set()
+
+
+def test_a_summary_by_rules_has_no_half_sentence_around_a_quotation(alice):
+    said = (
+        'The review of the lamp that made me laugh said "I bought it for my cat and she hates it" and I bought one.',
+        "Translate to German: I am a vegetarian and I live in Madrid. My brother Carlos is a doctor in Seville.",
+        "I moved to Bergen in March and my sister Anna helped me with the piano.",
+    )
+    alice.track([each for text in said for each in (Turn(role="user", content=text), REPLY)], session="s")
+    alice.end_session("s")
+    alice.memory.flush()
+    (episode,) = alice.archive.recent()
+    summary = episode.summary
+    assert "Bergen" in summary
+    assert not any(word in summary for word in ("review", "Carlos", "Madrid"))
 
 
 OWN = [
@@ -221,10 +262,10 @@ def test_recall_shows_a_quotation_as_one_and_where_it_is_from(alice):
 
 
 def test_what_is_quoted_stands_in_marked_lines_whatever_part_is_shown():
-    text = "FYI: I moved to Porto.\nThen I left.\n\nWhat do you think?"
+    text = "FYI: The shop moved to Porto.\nThen it closed.\n\nWhat do you think?"
     quoted = quotations(text)
-    assert marked(text, quoted) == "FYI:\n> I moved to Porto.\n> Then I left.\n> \nWhat do you think?"
-    assert marked(text, quoted, 8, 20) == "> oved to Port"
+    assert marked(text, quoted) == "FYI:\n> The shop moved to Porto.\n> Then it closed.\n> \nWhat do you think?"
+    assert marked(text, quoted, 9, 19) == "> shop moved"
 
 
 def test_a_model_sees_what_is_quoted_and_cannot_cite_it(tmp_path, clock):
@@ -273,6 +314,13 @@ def test_finding_quotations_costs_little():
         "`a ",
         "see this: ",
         "\n\n",
+        "Anna 10:42\n",
+        "Anna — b\n",
+        "posted by a\n",
+        "I saw this on a ",
+        "in her words ",
+        "told me: a. ",
+        "FYI: I said: ",
     ):
         small, large = (
             min(_seconds(partial(own_words, f"{attack * n}{next(number)}")) for _ in range(3)) for n in (1_000, 8_000)

@@ -13,7 +13,7 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge.transcript import Several, Value, Words, transcript
 from langmem_tiers.language import summaries
 from langmem_tiers.language.characters import before_mask, cut, one_line
-from langmem_tiers.language.quotations import own_words
+from langmem_tiers.language.quotations import own_sentences
 from langmem_tiers.language.sentences import is_latin
 from langmem_tiers.language.words import meaningful_words, stems
 from langmem_tiers.models.asker import ModelAsker
@@ -166,8 +166,8 @@ def _by_rule(turns: Sequence[Said], settings: Settings) -> SummaryDraft:
 
 
 def _own(turns: Sequence[Said]) -> list[Said]:
-    """The turns with blanks for what users only quote."""
-    return [replace(each, content=own_words(each.content)) if each.role == "user" else each for each in turns]
+    """The turns with blanks for what users only quote, and for the sentences around it."""
+    return [replace(each, content=own_sentences(each.content)) if each.role == "user" else each for each in turns]
 
 
 def abstract(text: str, settings: Settings) -> str:

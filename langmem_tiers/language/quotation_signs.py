@@ -33,9 +33,13 @@ _NOBODY = re.compile(
     r"\b(?:users?|assistant|system|memory|developer|admin\w*|human|tool|me|myself|own)\b", re.IGNORECASE
 )
 says_own = named_pattern("quotations", "own_speech")
+_OWN_TEXT = named_pattern("quotations", "own_text")
+_OF_AUTHOR = re.compile(r"\b(?:I|[Ww]e|[Yy]ou)(?:['’]ve| have)?(?: just| also| already)? $")
 _SAYS_SO = named_pattern("quotations", "says_so")
 _ANNOUNCED = named_pattern("quotations", "announced")
 _SOURCES = {kind: named_pattern("quotations", f"source_{kind}") for kind in ("mail", "page", "document", "chat", "log")}
+ASIDE = named_pattern("quotations", "aside")
+OF_ONESELF = named_pattern("quotations", "of_oneself")
 SAID_BY = named_pattern("quotations", "said_by")
 _NAMED_BEFORE = named_pattern("quotations", "named_before")
 _NAMED_BEHIND = named_pattern("quotations", "named_behind")
@@ -45,6 +49,9 @@ ADDRESS = named_pattern("quotations", "address")
 CASTS = named_pattern("quotations", "casts")
 ON_USER = named_pattern("quotations", "on_user")
 CLAUSE = named_pattern("quotations", "clause")
+HANDED_ON = named_pattern("quotations", "handed_on")
+HEADS = tuple(named_pattern("quotations", name) for name in ("title", "byline", "ticket", "taken_down"))
+"""What stands above a text that somebody else wrote, or opens its first line."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +92,14 @@ def is_announced(intro: str) -> bool:
     shown = "" if here is None else intro[here.end() :]
     pointed = _POINTED_AT.search(shown) is not None or source(shown) is not None
     return pointed or any(pattern.search(intro) for pattern in (_SAYS_SO, _ANNOUNCED))
+
+
+def is_own_text(intro: str) -> bool:
+    """Whether words say that a text is one's own, or about oneself: "my bio", "I wrote this", "for my doctor"."""
+    if not _OWN_TEXT.search(intro):
+        return False
+    said = _SAYS_SO.search(intro)
+    return said is None or _OF_AUTHOR.search(intro[: said.start()]) is not None
 
 
 def source(text: str) -> Kind | None:

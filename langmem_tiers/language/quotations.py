@@ -10,6 +10,7 @@ is missed than a stranger's one taken for theirs. Everything is linear in the le
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -17,14 +18,17 @@ from langmem_tiers.language.quotation_signs import (
     ADDRESS,
     CASTS,
     CLAUSE,
+    HANDED_ON,
+    HEADS,
     ON_USER,
     Kind,
     Quotation,
     lines_of,
     quotation,
 )
-from langmem_tiers.language.quoted_lines import passages
+from langmem_tiers.language.quoted_lines import asked_about, passages
 from langmem_tiers.language.quoted_spans import inline, tagged
+from langmem_tiers.language.sentences import Sentence, sentences
 
 
 def quotations(text: str) -> tuple[Quotation, ...]:
@@ -47,7 +51,7 @@ def _found(text: str) -> tuple[Quotation, ...]:
     lines = lines_of(text)
     blocks = [*tagged(text, lines), *passages(lines)]
     covered = _joined(blocks)
-    found = (*covered, *inline(text, lines, covered))
+    found = (*covered, *inline(text, lines, covered)) or (*asked_about(lines),)
     return tuple(sorted(found, key=lambda each: each.start))
 
 
@@ -64,13 +68,54 @@ def own_words(text: str) -> str:
     return blanked(text, quotations(text))
 
 
+def own_sentences(text: str) -> str:
+    r"""As `own_words`, with blanks also for the sentences in which something is quoted: half of one says another thing.
+
+    Example:
+        >>> own_sentences('I live in Oslo. Anna said "I want to go home." and I cried.').strip()
+        'I live in Oslo.'
+    """
+    quoted = quotations(text)
+    shown = blanked(text, quoted)
+    starts = [each.start for each in quoted]
+    parts, place = [], 0
+    for each in sentences(shown) if quoted else ():
+        follows = bisect_left(starts, each.start)
+        if follows < len(starts) and starts[follows] <= _reach(each, text):
+            parts += [shown[place : each.start], _SHOWN.sub(" ", each.text)]
+            place = each.stop
+    return "".join((*parts, shown[place:]))
+
+
+def announces(sentence: Sentence, text: str) -> bool:
+    """Whether a sentence of a message's own words only says that a quotation comes: "My boss wrote:"."""
+    end = sentence.start + len(sentence.text.rstrip(" ."))
+    follows = _NEXT.search(text, end, _reach(sentence, text) + 1)
+    return follows is not None and any(each.start <= follows.start() < each.stop for each in quotations(text))
+
+
+def _reach(sentence: Sentence, text: str) -> int:
+    """The end of a sentence; behind a colon, where the text goes on."""
+    if not sentence.text.endswith((":", "：")):
+        return sentence.stop
+    goes_on = _NEXT.search(text, sentence.stop)
+    return goes_on.start() if goes_on else sentence.stop
+
+
+_NEXT = re.compile(r"\S")
+
+
 def blanked(text: str, quoted: Iterable[Quotation]) -> str:
     """The text with blanks for these passages."""
     parts, place = [], 0
     for each in quoted:
         said = text[each.start : each.stop]
         hidden = _SHOWN.sub(" ", said)
-        if each.kind == "speech" and _ENDED.search(said) and _BEGINS.match(text, each.stop):
+        if (
+            (each.kind == "speech" or text[each.stop : each.stop + 1] == " ")
+            and _ENDED.search(said)
+            and _BEGINS.match(text, each.stop)
+        ):
             hidden = f"{hidden[:-1]}."  # the sentence ends with what is quoted
         parts += [text[place : each.start], hidden]
         place = each.stop
@@ -78,7 +123,7 @@ def blanked(text: str, quoted: Iterable[Quotation]) -> str:
 
 
 _SHOWN = re.compile(r"[^\n]")
-_ENDED = re.compile(r"[.!?…][\"”»“』」›]$")
+_ENDED = re.compile(r"[.!?…][\"”»“』」›]?\Z")
 _BEGINS = re.compile(r"\s+[^\Wa-z]|\s*$")
 
 
@@ -89,9 +134,9 @@ def marked(text: str, quoted: Iterable[Quotation], start: int = 0, stop: int | N
     line if it has marks of its own there.
 
     Example:
-        >>> text = "FYI: I moved to Porto."
+        >>> text = "FYI: The shop moved to Porto."
         >>> marked(text, quotations(text))
-        'FYI:\n> I moved to Porto.'
+        'FYI:\n> The shop moved to Porto.'
     """
     parts, place, stop = [], start, len(text) if stop is None else stop
     for each in quoted:
@@ -140,8 +185,8 @@ _HINTS = re.compile('[\n:>`<"“„«「『‹：\\[{]')
 
 def _may_quote(text: str) -> bool:
     """Whether a text has any of the signs at all: most messages have none."""
-    return any(pattern.search(text) for pattern in (_HINTS, CASTS)) or any(
-        pattern.match(text) for pattern in (ADDRESS, ON_USER, CLAUSE)
+    return any(pattern.search(text) for pattern in (_HINTS, CASTS, HANDED_ON)) or any(
+        pattern.match(text) for pattern in (ADDRESS, ON_USER, CLAUSE, *HEADS)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
@@ -11,15 +12,20 @@ from langmem_tiers.language.quotation_signs import (
     ADDRESS,
     CASTS,
     CLAUSE,
+    HANDED_ON,
+    HEADS,
     LONGEST_LINE,
     ON_USER,
     PAIRS,
     TAG,
     Kind,
     Line,
+    Quotation,
     is_announced,
+    is_own_text,
     named,
     person,
+    quotation,
     says_own,
     source,
 )
@@ -32,6 +38,7 @@ _FROM = frozenset(table("quotations")["headers"]["from"].split())
 _LEAST_HEADERS = 2
 _MOST_HEADERS = 12
 _LEAST_SPOKEN = 2  # lines of a chat that make one
+_LEAST_OF_HEAD = 3  # words, if there is but one: "Lunch 12:30" may be an appointment
 _LEAST_LOGGED = 3
 _LONGEST_INTRO = 40  # words
 _HEADER = re.compile(
@@ -39,30 +46,41 @@ _HEADER = re.compile(
 )
 _FENCE = re.compile(r"\s{0,8}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
 _MARKED = re.compile(r"[ \t]{0,8}(?:>|&gt;|\|[ \t])")
+_ROW = re.compile(r"[ \t]{0,8}\|.*\|\s*$")
 _URL = re.compile(r"<?(?:https?://|www\.)\S{3,500}\s*$")
 _HEADING = re.compile(r"#{1,6} +\S|={4,}\s*$")
-_OF_ONESELF = re.compile(r"\b(?:me|my|I|mine|myself|us|our)\b")
+_OF_ONESELF = re.compile(r"\b(?:me|[Mm]y|I|mine|myself|us|our)\b")
 _DIVIDER = named_pattern("quotations", "divider")
 _ATTRIBUTION = named_pattern("quotations", "attribution")
 _ASKED_OF = named_pattern("quotations", "asked_of")
 _SPEAKER = named_pattern("quotations", "speaker")
 _STAMPED = named_pattern("quotations", "stamped")
 _LOGGED = named_pattern("quotations", "logged")
+_DASHED = named_pattern("quotations", "dashed")
+_CHAT_HEAD = named_pattern("quotations", "chat_head")
+_CHAT_TIME = named_pattern("quotations", "chat_time")
+_CHAT_WHO = named_pattern("quotations", "chat_who")
 _SIGN_OFF = named_pattern("quotations", "sign_off")
 _SMALL_PRINT = named_pattern("quotations", "small_print")
 _AGAIN = named_pattern("quotations", "again")
+_OUTSIDE = named_pattern("quotations", "outside")
+_ASKS_ABOUT_IT = named_pattern("quotations", "asks_about_it")
 _OF_PROMPTS = tuple(named_pattern("quotations", name) for name in ("of_models", "of_rules", "of_replies", "of_user"))
 _LEAST_OF_PROMPT = 2
 
 
 class _Passage(NamedTuple):
-    """A quotation in whole lines, from one number to before another; `open` if nothing marks its end."""
+    """A quotation in whole lines, from one number to before another; `open` if nothing marks its end.
+
+    The first `skipped` characters are the user's own.
+    """
 
     first: int
     last: int
     kind: Kind
     who: str = ""
     open: bool = False
+    skipped: int = 0
 
 
 def passages(lines: Sequence[Line]) -> Iterator[tuple[int, int, Kind, str]]:
@@ -73,7 +91,7 @@ def passages(lines: Sequence[Line]) -> Iterator[tuple[int, int, Kind, str]]:
             yield lines[each.first].start, lines[each.last - 1].stop, each.kind, each.who
         elif each.first >= until:
             until = _end(lines, each)
-            yield lines[each.first].start, lines[until - 1].stop, each.kind, each.who
+            yield lines[each.first].start + each.skipped, lines[until - 1].stop, each.kind, each.who
         else:  # a part of what is quoted, which may say better what it is
             yield lines[each.first].start, lines[each.first].stop, each.kind, each.who
 
@@ -86,8 +104,11 @@ def _passages(lines: Sequence[Line]) -> Iterator[_Passage]:
     yield from _quoted_lines(lines)
     yield from _mails(lines)
     yield from _chats(lines)
+    yield from _copied_chats(lines)
+    yield from _interviews(lines)
     yield from _announced(lines, inside)
     yield from _by_register(lines, inside)
+    yield from _headed(lines)
     yield from _prompts(lines)
 
 
@@ -117,7 +138,8 @@ def _quoted_lines(lines: Sequence[Line]) -> Iterator[_Passage]:
             number += 1
             continue
         lazy = number
-        while lazy < len(lines) and not lines[lazy].blank and lines[lazy - 1].text.strip(" >\t\n"):
+        table = _ROW.match(lines[lazy - 1].text[:LONGEST_LINE])
+        while not table and lazy < len(lines) and not lines[lazy].blank and lines[lazy - 1].text.strip(" >\t\n"):
             lazy += 1
         yield _Passage(first, lazy, "text", _who_above(lines, first))
         number = lazy
@@ -194,6 +216,38 @@ def _chats(lines: Sequence[Line]) -> Iterator[_Passage]:
         yield _Passage(found[0], last, kind)  # type: ignore[arg-type]
 
 
+def _copied_chats(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """What stands below "Anna Berg  10:42 AM", as chats are copied, in one line or two."""
+    heads = [(number, head) for number in range(len(lines) - 1) if (head := _chat_head(lines, number))]
+    plain = len(heads) == 1 and len(heads[0][1].split()) < _LEAST_OF_HEAD
+    if heads and not plain:
+        yield _Passage(heads[0][0], len(lines), "chat", open=True)
+
+
+def _chat_head(lines: Sequence[Line], number: int) -> str:
+    """The name and the time above a line of a chat that begins here; "" if none, or if nothing is said below."""
+    text, after = lines[number].text[:LONGEST_LINE], lines[number + 1].text[:LONGEST_LINE]
+    if _CHAT_HEAD.match(text):
+        head, said = text, number + 1
+    elif _CHAT_TIME.match(after) and _CHAT_WHO.match(text):
+        head, said = f"{text} {after}", number + 2
+    else:
+        return ""
+    below = next((each for each in lines[said : said + 2] if not each.blank), None)
+    return "" if below is None or _CHAT_HEAD.match(below.text[:LONGEST_LINE]) else head
+
+
+def _interviews(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """Lines such as "Guest — I was born in Ghent." if one asks, or speaks again after another."""
+    spoken = {number: found["who"] for number, line in enumerate(lines) if (found := _DASHED.match(line.text[:80]))}
+    if len(spoken) < _LEAST_SPOKEN or not _near([*spoken]):
+        return
+    asks = any(lines[number].text.rstrip().endswith("?") for number in spoken)
+    who = Counter(spoken.values())
+    if len(who) > 1 and (asks or max(who.values()) > 1):
+        yield _Passage(min(spoken), len(lines), "chat", open=True)
+
+
 def _is_header(text: str) -> bool:
     found = _HEADER.match(text[:LONGEST_LINE])
     return found is not None and found["label"].casefold() in _HEADERS
@@ -245,8 +299,9 @@ def _announces(text: str, kind: Kind | None) -> bool:
         return False
     if text.endswith((":", "：")):
         last = re.split(r"(?<=[.!?…])\s", text)[-1]
-        return bool(is_announced(last) or _ASKED_OF.search(last) or (kind and not says_own.search(last)))
-    return _ASKED_OF.search(text) is not None
+        announced = is_announced(last) or _ASKED_OF.search(last) or (kind and not says_own.search(last))
+        return bool(announced) and not is_own_text(last)
+    return _ASKED_OF.search(text) is not None and not is_own_text(text)
 
 
 def _by_register(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
@@ -258,14 +313,46 @@ def _by_register(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
         if line.blank:
             continue
         text = line.text[:LONGEST_LINE]
-        if ADDRESS.match(text):
-            yield _Passage(number, len(lines), "mail", open=True)
-        elif CLAUSE.match(text):
+        if CLAUSE.match(text):
             yield _Passage(number, len(lines), "document", open=True)
         elif ON_USER.match(text):
             yield _Passage(number, number + 1, "text")
         elif _SMALL_PRINT.match(text):
             yield _Passage(number, number + 1, "mail")
+    yield from _addressed(lines)
+
+
+def _addressed(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """A letter to others than the assistant, if no line above says that it is the user's own."""
+    found = [number for number, line in enumerate(lines) if ADDRESS.match(line.text[:LONGEST_LINE])]
+    above = range(found[-1] if found else 0)
+    own = next((number for number in above if is_own_text(lines[number].text[:LONGEST_LINE])), len(lines))
+    for number in found:
+        if number <= own:
+            yield _Passage(number, len(lines), "mail", open=True)
+
+
+def _headed(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """What stands below a title, an author or a number of a ticket, or behind words that hand it on in its line."""
+    first = 0  # line of the paragraph
+    for number, line in enumerate(lines):
+        if line.blank:
+            first = number + 1
+            continue
+        text = line.text[:LONGEST_LINE]
+        if any(pattern.match(text) for pattern in HEADS):
+            yield _Passage(first, len(lines), source(text) or "text", open=True)
+        elif (found := HANDED_ON.search(text)) and (line.text[found.end() :].strip() or number + 1 < len(lines)):
+            kind = source(text[: found.end()]) or "text"
+            yield _Passage(number, len(lines), kind, open=True, skipped=found.end())
+
+
+def asked_about(lines: Sequence[Line]) -> Iterator[Quotation]:
+    """What stands above a last line that asks for work on "this page", or speaks of the text above."""
+    last = next((number for number in range(len(lines) - 1, -1, -1) if not lines[number].blank), 0)
+    asked = lines[last].text[-LONGEST_LINE:] if last else ""
+    if _ASKS_ABOUT_IT.search(asked) and not (is_own_text(asked) or is_own_text(lines[0].text[:LONGEST_LINE])):
+        yield quotation(lines[0].start, lines[last - 1].stop, source(asked) or "text", "")
 
 
 def _prompts(lines: Sequence[Line]) -> Iterator[_Passage]:
@@ -287,9 +374,17 @@ def _end(lines: Sequence[Line], passage: _Passage) -> int:
             continue
         if passage.kind in _SIGNED and _is_signed(lines, passage.first, number):
             return number
-        if _AGAIN.match(text) and (coming is None or _starts_next(lines, number, coming)):
+        if _speaks_again(lines, number, coming) and (coming is None or _starts_next(lines, number, coming)):
             return number
     return len(lines)
+
+
+def _speaks_again(lines: Sequence[Line], first: int, coming: int | None) -> bool:
+    """Whether a paragraph speaks of what was pasted, or of oneself besides: where it begins, or where it ends."""
+    if _AGAIN.match(lines[first].text.lstrip()[:LONGEST_LINE]):
+        return True
+    ending = next(lines[number] for number in range((coming or len(lines)) - 1, -1, -1) if not lines[number].blank)
+    return _OUTSIDE.search(ending.text[-LONGEST_LINE:]) is not None
 
 
 _SIGNED: frozenset[Kind] = frozenset({"mail", "text"})

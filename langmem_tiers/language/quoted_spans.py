@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 from langmem_tiers.language.quotation_signs import (
+    ASIDE,
     LONGEST_LINE,
+    OF_ONESELF,
     PAIRS,
     SAID_BY,
     TAG,
@@ -15,11 +17,13 @@ from langmem_tiers.language.quotation_signs import (
     Line,
     Quotation,
     is_announced,
+    is_own_text,
     named,
     quotation,
     says_own,
     source,
 )
+from langmem_tiers.language.word_lists import named_pattern
 
 _LEAST_SAID = 4  # words in quotation marks: fewer are a name or a title
 _MARKUP = re.compile(r"<!--|<!DOCTYPE\b|<\?xml\b", re.IGNORECASE)
@@ -35,6 +39,9 @@ _FINITE = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _COLON = re.compile(r"[:：]\s")
+_SENTENCE = re.compile(r"(?<=[.!?…])\s+")
+_SPOKEN = named_pattern("quotations", "spoken")
+_CONCLUDING = named_pattern("quotations", "concluding")
 _MOST_COLONS = 4  # of a line, after which it may be announced what follows
 
 
@@ -129,7 +136,7 @@ def inline(text: str, lines: Sequence[Line], covered: Sequence[Quotation]) -> It
 def _in_line(text: str, line: Line) -> list[tuple[int, int, Kind, str]]:
     shown, found = line.text.rstrip("\n"), list[tuple[int, int, Kind, str]]()
     if said := _same_line(shown):
-        found.append((line.start + said[0], line.start + len(shown), said[1], said[2]))
+        found.append((line.start + said[0], line.start + said[1], said[2], said[3]))
     for start, stop, who in _in_marks(shown):
         found.append((line.start + start, line.start + stop, "speech", who))
     for each in _TICKED.finditer(shown) if "`" in shown else ():
@@ -146,15 +153,32 @@ def _apart(found: Iterable[tuple[int, int, Kind, str]]) -> list[tuple[int, int, 
     return kept
 
 
-def _same_line(shown: str) -> tuple[int, Kind, str] | None:
-    """Where a text begins that is announced in the same line: "The page says: …"."""
+def _same_line(shown: str) -> tuple[int, int, Kind, str] | None:
+    """Where a text begins and ends that is announced in the same line: "The page says: …"."""
     for found in islice(_COLON.finditer(shown[: 4 * LONGEST_LINE]), _MOST_COLONS):
         intro = re.split(r"(?<=[.!?…])\s", shown[max(0, found.start() - LONGEST_LINE) : found.start() + 1])[-1]
         if len(shown) - found.end() < 2:
             return None
-        if is_announced(intro) and not says_own.search(intro):
-            return found.end(), source(intro) or "text", named(intro)
+        if not is_announced(intro) or says_own.search(intro) or is_own_text(intro):
+            continue
+        if ASIDE.match(intro.strip()) and OF_ONESELF.search(_SENTENCE.split(shown[found.end() :], maxsplit=1)[0]):
+            continue
+        stop = len(shown) if source(intro) else _own_again(shown, found.end(), spoken=bool(_SPOKEN.search(intro)))
+        return found.end(), stop, source(intro) or "text", named(intro)
     return None
+
+
+def _own_again(shown: str, start: int, *, spoken: bool) -> int:
+    """Where the author goes on behind what somebody said: "My doctor told me: no salt. So I …"; else the end."""
+    starts = [start, *(found.end() for found in _SENTENCE.finditer(shown, start)), len(shown)]
+    place = start
+    for begin, end in pairwise(starts):
+        if begin > start and _CONCLUDING.match(shown, begin, end):
+            return place
+        if OF_ONESELF.search(shown, begin, end):
+            return place if spoken and begin > start else len(shown)
+        place = begin + len(shown[begin:end].rstrip())
+    return len(shown)
 
 
 def _in_marks(shown: str) -> Iterator[tuple[int, int, str]]:
@@ -175,7 +199,7 @@ def _in_marks(shown: str) -> Iterator[tuple[int, int, str]]:
                 continue
             stop = len(shown) - 1  # it goes on in the next line
         said = shown[start + 1 : stop]
-        if _is_said(said, before) and not says_own.search(before):
+        if _is_said(said, before) and not says_own.search(_SENTENCE.split(before)[-1]):
             yield start, stop + 1, named(before)
         place = stop + 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ from langmem_tiers.language.answers import in_full
 from langmem_tiers.language.chatter import substance
 from langmem_tiers.language.ellipsis import filled_in
 from langmem_tiers.language.introductions import introduced
-from langmem_tiers.language.quotations import own_words
+from langmem_tiers.language.quotation_signs import ASIDE, is_own_text
+from langmem_tiers.language.quotations import announces, own_words
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.rules import Listener
 from langmem_tiers.language.sentences import Sentence, is_latin, sentences
@@ -24,6 +26,7 @@ _LONGEST_QUOTE = 300
 _MOST_OF_A_REQUEST = 5  # sentences; an order in a longer turn only applies to its own task
 _OPENING_SENTENCES = 2  # sentences later in a turn do not answer another turn
 _MOST_AGO = 4  # turns that are searched for what a correction refers to
+_TELLS = re.compile(r"(?:I|My|We|Our)\b")
 _NOBODY = word_set("user assistant human ai system tool bot agent speaker unknown me")
 
 
@@ -162,9 +165,17 @@ def _sentences(turn: Said) -> list[Sentence]:
     shown = own_part(turn)
     if not is_latin(shown) or speech_acts.jokes_throughout(shown):
         return []
-    read = sentences(shown)
+    read = [_behind_intro(each) for each in sentences(shown) if not announces(each, turn.content[:LONGEST])]
     # The last one may be cut in the middle.
     return read[:-1] if is_cut(turn) and read and read[-1].stop >= len(turn.content[:LONGEST].rstrip()) else read
+
+
+def _behind_intro(sentence: Sentence) -> Sentence:
+    """The sentence without what only introduces it as the user's own: "For context: I live in Oslo."."""
+    intro, colon, rest = sentence.text.partition(": ")
+    if not (colon and _TELLS.match(rest) and (ASIDE.match(f"{intro}:") or is_own_text(intro))):
+        return sentence
+    return Sentence(text=rest, start=sentence.start + len(intro) + len(colon))
 
 
 def quote(said: Said, sentence: Sentence) -> str:
