@@ -212,6 +212,40 @@ def test_a_session_of_which_something_remains_keeps_what_was_noted_for_it(space)
     assert {each.note.strip() for each in space.signals.list()} == {"That was rude.", "Not so."}
 
 
+@pytest.fixture
+def named(tmp_path):
+    """A user who also speaks under a name of their own, and tells another one."""
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        texts = "My sister Quenbyra lives in Oslo.", "My name is Zornita Vexleigh."
+        alice.track([Turn(role="user", content=each, speaker="Alicia Zorn") for each in texts], session="monday")
+        alice.track([_said("user", "I play the cello in Oslo, and I work at Acme.", "b1")], session="tuesday")
+        alice.mine()
+        memory.flush()
+        yield alice
+
+
+@pytest.mark.parametrize("selection", [{"speaker": "alicia zorn"}, {"session": "monday"}])
+def test_names_that_only_forgotten_messages_had_go_from_those_who_stay(named, selection):
+    names = ("Alicia Zorn", "Zornita Vexleigh")
+    assert named.graph.entity("user").aliases == names
+    preview = named.forget(**selection)
+    assert tuple(each.text for each in preview.entities if each.partly) == names
+    assert named.forget(**selection, confirm=preview.token).bytes == "gone"
+    assert named.graph.entity("user").aliases == ()
+    named.memory.flush()
+    assert [word for word in (b"zorn", b"vexleigh", b"quenbyra") if word in _bytes(named)] == []
+
+
+@pytest.mark.parametrize(
+    "other", [{"content": "I play chess.", "speaker": "Alicia Zorn"}, {"content": "Alicia Zorn is me."}]
+)
+def test_a_name_that_another_message_has_stays(named, other):
+    named.track([Turn(role="user", **other)], session="wednesday")
+    named.forget(session="monday", confirm=True)
+    assert named.graph.entity("user").aliases == ("Alicia Zorn",)
+
+
 def test_tombstones_of_an_older_version_get_the_key_of_the_space(space):
     from langmem_tiers.content import content_hash
     from langmem_tiers.storage import tombstones

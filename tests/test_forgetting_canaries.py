@@ -156,7 +156,7 @@ def test_no_byte_and_no_vector_is_left_with_the_real_model(tmp_path):
     with Memory.open(tmp_path / "memory", background=False, clock=FrozenClock(canaries.BEGIN)) as memory:
         alice = memory.user("alice")
         alice.track([Turn(role="user", content=text) for text in KEPT], session="kept")
-        made = canaries.stories(35)
+        made = canaries.stories(49)
         for story in made:
             canaries.plant(memory, "alice", story)
         memory.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from langmem_tiers.forgetting.repetition import Repetition
 from langmem_tiers.forgetting.selection import Chosen
 from langmem_tiers.knowledge.deletion import with_other_wordings
 from langmem_tiers.knowledge.entry_writer import EntryWriter
+from langmem_tiers.language.slugs import name_key
 from langmem_tiers.records import FOUND
 from langmem_tiers.storage import drawers, entities, entries, forgetting, graph_evidence, keyword, relations
 from langmem_tiers.storage.entries import Filters
@@ -35,6 +37,8 @@ class GraphPart:
     entities: Sequence[Entity] = ()
     relations_stay: Sequence[RelationRow] = ()
     entities_stay: Sequence[Entity] = ()
+    aliases: Sequence[tuple[Entity, tuple[str, ...]]] = ()
+    """Entities that stay, with their other names that go."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +87,7 @@ def plan(store: SpaceStore, connection: Connection, chosen: Chosen, settings: Se
     writer = EntryWriter(connection, space, now)
     repeated = _repetition(connection, held, chosen, _named_entries(writer, chosen))
     going, staying = _entries(writer, chosen, repeated)
-    graph = _graph(connection, space, chosen, repeated)
+    graph = _graph(connection, space, chosen, held, repeated)
     known = _repetition(connection, held, chosen, going)
     sessions = list(dict.fromkeys(each.session for each in held.values()))
     ended = {each for each in sessions if not _remains(connection, space, each, gone)}
@@ -180,7 +184,9 @@ def _without_evidence(writer: EntryWriter) -> list[Entry]:
     return [each for each in found if not each.evidence]
 
 
-def _graph(connection: Connection, space: str, chosen: Chosen, repeated: Repetition) -> GraphPart:
+def _graph(
+    connection: Connection, space: str, chosen: Chosen, held: Mapping[int, Drawer], repeated: Repetition
+) -> GraphPart:
     """Relations and entities that rest only on what goes, and all of a person's."""
     gone = chosen.drawers
     ours = set(relations.numbers_of_entities(connection, space, sorted(chosen.entities)))
@@ -206,4 +212,28 @@ def _graph(connection: Connection, space: str, chosen: Chosen, repeated: Repetit
         entities=left,
         relations_stay=[row for row in rows if row.number not in going_numbers],
         entities_stay=kept,
+        aliases=_aliases(connection, space, held, repeated, {each.number for each in left}),
     )
+
+
+def _aliases(
+    connection: Connection, space: str, held: Mapping[int, Drawer], repeated: Repetition, going: Collection[int]
+) -> list[tuple[Entity, tuple[str, ...]]]:
+    """Other names that repeat what goes, or by which only those speak whose messages all go, of entities that stay."""
+    silent = _silent(connection, space, held)
+    found: dict[int, list[str]] = {}
+    for number, name, _ in entities.aliases(connection, space):
+        only_here = name_key(name) in silent and not repeated.elsewhere(name)
+        if number not in going and (only_here or repeated.derived(name)):
+            found.setdefault(number, []).append(name)
+    named = entities.by_numbers(connection, space, found)
+    return [(entity, tuple(found[number])) for number, entity in named.items()]
+
+
+def _silent(connection: Connection, space: str, held: Mapping[int, Drawer]) -> set[str]:
+    """The speakers of whom no message remains, by the key of their name."""
+    going = Counter(each.speaker for each in held.values() if each.speaker)
+    if not going:
+        return set()
+    remaining = {name for name, count in forgetting.speakers(connection, space).items() if count > going[name]}
+    return {name_key(name) for name in going} - {name_key(name) for name in remaining}

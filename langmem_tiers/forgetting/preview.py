@@ -89,8 +89,13 @@ def _graph(connection: Connection, space: str, plan: Plan) -> dict[str, tuple[Fo
     known = relations.relations_of(connection, space, list(plan.graph.relations))
     return {
         "relations": tuple(_item(each.id, _said(each), "it rests on nothing else, or tells of it") for each in known),
-        "entities": tuple(
-            _item(each.id, each.name, "nothing else speaks of it, or it was named") for each in plan.graph.entities
+        "entities": (
+            *(_item(each.id, each.name, "nothing else speaks of it, or it was named") for each in plan.graph.entities),
+            *(
+                _item(entity.id, name, f"another name of {entity.name}, which stays", partly=True)
+                for entity, names in plan.graph.aliases
+                for name in names
+            ),
         ),
     }
 

@@ -121,6 +121,9 @@ def _change_graph(
                 delete_entity(graph, there[number])
         for row in plan.graph.relations:
             delete_relation(graph, row.number)
+        for named, names in plan.graph.aliases:
+            entity_rows.drop_aliases(connection, space, named.number, names)
+            graph.log_entities(named.number)
         undated = dates.loosen(graph, plan.graph.relations_stay, plan.drawers)
         for entity in plan.graph.entities:
             members = set(graph.one_with(entity.number))

@@ -40,7 +40,7 @@ class ForgetPreview:
         entries: What is known only from them, or was named.
         episodes: Summaries; `partly` where only some passages go.
         relations: Relations of the graph.
-        entities: People, places and things that nothing else speaks of.
+        entities: People, places and things that nothing else speaks of; `partly` where only another name of them goes.
         documents: Notes; `partly` where only some lines go.
         identity: Lines of the identity that repeat it; earlier versions lose them as well.
         tasks: Tasks whose working state repeats it; only those passages go.

@@ -84,6 +84,13 @@ def _conditions(wanted: MessageFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
+def speakers(connection: Connection, space: str) -> dict[str, int]:
+    """Who is named as a speaker, with how many drawers are theirs."""
+    counted = select(drawers.c.speaker, func.count()).where(*here(drawers, space), drawers.c.speaker.is_not(None))
+    rows = connection.execute(counted.group_by(drawers.c.speaker))
+    return dict(map(tuple, rows))
+
+
 def turns_of(connection: Connection, space: str, numbers: Collection[int]) -> list[ForgottenTurn]:
     """The messages of these drawers."""
     wanted = select(turns.c.session, turns.c.message_id, turns.c.content_hash, turns.c.drawer)
