@@ -117,6 +117,9 @@ DOORS: dict[str, Door] = {
     "track user": tracked("user"),
     "track assistant": tracked("assistant"),
     "track tool": tracked("tool"),
+    "track speaker": lambda rooms, said: rooms.alice.track(
+        [Turn(role="user", content="I have a boat.", speaker=f"Tom {said}")], session="monday"
+    ),
     "save": saved(content=lambda said: f"Alice said: {said}"),
     "save tags": saved(tags=lambda said: [said]),
     "save category": saved(category=lambda said: said),

@@ -115,7 +115,7 @@ def _incoming(turn: Turn, settings: TextSettings, now: datetime, seen: Counter[b
         _require_name(given, what)
     if masked:
         # Masked before anything is derived: the hash of a text with a short secret would give it away.
-        turn = replace(turn, content=secrets.mask(turn.content))
+        turn = replace(turn, content=secrets.mask(turn.content), speaker=turn.speaker and secrets.mask(turn.speaker))
     who_said_what = content_hash(f"{turn.role}\0{turn.speaker or ''}\0{turn.content}")
     seen[who_said_what] += 1
     return IncomingTurn(
