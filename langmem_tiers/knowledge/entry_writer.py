@@ -107,7 +107,7 @@ class EntryWriter:
 
     def add(self, new: NewEntry, evidence: Cited = ()) -> Entry:
         """Store an entry and its evidence."""
-        new = replace(new, metadata=held_back(new.content, new.metadata))
+        new = replace(new, metadata=held_back(new.content, new.category, new.metadata))
         note = _note(new) if new.status == "active" else None
         entry = entries.put(self.connection, self.space, new, self.now, note)
         if entries.add_evidence(self.connection, self.space, entry.number, evidence):
@@ -116,9 +116,9 @@ class EntryWriter:
 
     def change(self, entry: Entry, **values: Any) -> Entry:
         """Set fields of an entry; its version goes up."""
-        if "content" in values or "metadata" in values:
-            held = values.get("metadata", entry.metadata)
-            values["metadata"] = held_back(values.get("content", entry.content), held)
+        if values.keys() & {"content", "category", "metadata"}:
+            told = {name: values.get(name, getattr(entry, name)) for name in ("content", "category", "metadata")}
+            values["metadata"] = held_back(**told)
         counted = {"version": entry.version + 1, "updated_at": self.now}
         changed = entries.change(self.connection, self.space, entry, values | counted)
         self._log(changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -29,15 +30,22 @@ def is_constraint(entry: Entry) -> bool:
     return within(entry.category, ANTI_PATTERNS) and trusted
 
 
-def held_back(content: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+def held_back(content: str, category: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """The metadata of an entry, which waits for the user if its content makes the assistant less careful.
+
+    What is not to be done again is shown as "Do not repeat": of "Asking before deleting" that lowers safety as well.
 
     A confirmation of other words goes: its hash would stay when these are forgotten.
     """
     if metadata.get(CONFIRMED) == content_hash(content).hex():
         return metadata
     kept = {name: value for name, value in metadata.items() if name != CONFIRMED}
-    return kept if safety.lowers(content) is None else {**kept, PERMISSION: True}
+    avoided = within(category, ANTI_PATTERNS) and _DOING.match(content) is not None
+    told = f"Stop {content[:1].lower()}{content[1:]}" if avoided else content
+    return {**kept, PERMISSION: True} if safety.lowers(told) else kept
+
+
+_DOING = re.compile(r"\W*\w+ing\b")
 
 
 def confirmed(content: str, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ wants such a thing can confirm it in a moment; whoever planted it cannot. It cov
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
@@ -29,6 +30,7 @@ _GUARD = (
     r"|guardrails|safety|security|sandbox\w*|encrypt\w+|https|tls|ssl|certificates?|2fa|mfa|two-factor\w*|firewalls?"
     r"|antivirus|backups?|logging|audits?|passwords?|signatures?|captchas?|linting|ci|rate limits?|permissions)"
 )
+_LEAVE = r"(?:confirm\w*|permission|approval|consent|okay|ok|say-so|go-ahead|sign-off)"
 _DATA = (
     r"(?:data|files?|documents?|passwords?|credentials?|keys?|tokens?|secrets?|messages?|conversations?|e-?mails?"
     r"|chats?|history|logs?|everything|copy|copies|reports?|details|contacts?|addresses|it|them|money|payments?"
@@ -41,14 +43,22 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
     "acts without asking": (
         rf"(?<!never )\b(?:{_NOT})\s(?:(?!without\b|unless\b|before\b)\w+\s){{0,3}}?"
         r"(?:ask(?:ing|ed)?|wait(?:ing)?|check(?:ing)? with|bother(?:ing)?|consult(?:ing)?|prompt(?:ing)?"
-        r"|request(?:ing)?)\b"
-        r"(?! (?:me |us )?(?:for )?(?:if|how|what|why|who|money|favou?rs|questions about))"
-        r"(?=[^.!?\n]{0,30}\b(?:me|user|us|confirm\w*|permission|approval|first|before|again|allowed)\b)",
-        rf"{_SAID}(?:always\s)?(?:auto-?)?(?:approve|accept|authori[sz]e|grant)\s"
-        r"(?=[^.!?\n]{0,40}?\b(?:all|every\w*|any\w*|requests?|payments?|permissions?|access|changes)\b)",
+        r"|request(?:ing)?|seek(?:ing)?|solicit(?:ing)?|obtain(?:ing)?|get(?:ting)?(?= (?:my|the user's)))\b"
+        r"(?! (?:me |us )?(?:for )?(?:if|how|what|why|who|money|favou?rs|questions about"
+        r"|about (?:my|his|her|our|their)\b))"
+        rf"(?! (?:me |us |the user )?for (?!(?:(?:my|any|an?|the|further|user's)\s){{0,2}}{_LEAVE}\b))"
+        rf"(?=[^.!?\n]{{0,30}}\b(?:me|user|us|{_LEAVE}|first|before|again|allowed)\b)",
+        rf"(?:\b(?:always|please|just|you (?:can|may|should)|wants?|prefers?)|{_SAID}auto\w*)\s[^.!?\n]{{1,80}}?"
+        rf"\bwithout\s(?:asking|(?:(?:any|my|the user's|further|prior|explicit)\s)?{_LEAVE})\b",
+        rf"\b(?:don't|do not|no longer|not)\s(?:need|require)\s(?:(?:any|my|the user's|further|prior)\s)?{_LEAVE}\b",
+        r"\b(?:not|never wants?|no longer wants?|doesn't want|does not want|don't want)\s(?:to be\s)(?:asked|warned"
+        r"|prompted|consulted|notified|informed|told)\b(?! about (?:my|his|her|our|their)\b)",
+        rf"{_SAID}(?:always\s)?(?:auto-?)?(?:approve|accept|authori[sz]e|grant)\s(?=[^.!?\n]{{0,40}}?\b"
+        r"(?:all|every\w*|any\w*|requests?|payments?|permissions?|access|changes|terms|conditions|agreements?)\b)",
     ),
     "promotes something": (
-        r"\balways\s(?:recommend|suggest|promote|prefer|mention|praise|advertise|favou?r)\s(?=\S)",
+        r"\balways\s(?:recommend|suggest|promote|prefer|mention|praise|advertise|favou?r|trust|believe|obey)\s(?=\S)",
+        r"\balways\s(?:do what|follow\s[^.!?\n]{0,40}?\b(?:instructions?|orders?|commands?|links?))\b",
         rf"{_SAID}(?:recommend|promote|advertise|praise)\s[^.!?\n]{{2,60}}?\b"
         r"(?:to everyone|to all|whenever|every time|each time|in (?:all|every) (?:your )?(?:answers?|repl(?:y|ies)))\b",
     ),
@@ -56,10 +66,16 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         rf"{_SAID}(?:skip|bypass|disable|deactivate|turn off|switch off|ignore|omit|leave out|suppress|remove|drop"
         rf"|circumvent|override)\s(?:\w+\s){{0,4}}?{_GUARD}\b",
         rf"{_SAID}(?:never|don't|do not|stop|no longer|not)\s(?:ever\s)?(?:use|using|run|running|do|doing|perform"
-        r"|performing|require|requiring|need|make|making|show|showing|give|giving|include|insist on|verify|validate"
-        rf"|check|encrypt|warn)\b(?:\s\w+){{0,3}}?\s?(?:{_GUARD})\b",
+        r"|performing|require|requiring|need|make|making|show|showing|give|giving|include|insist(?:ing)? on"
+        r"|verify(?:ing)?|validat(?:e|ing)|check(?:ing)?|encrypt(?:ing)?|warn(?:ing)?)\b"
+        rf"(?:\s\w+){{0,3}}?\s?(?:{_GUARD})\b",
         r"\b(?:without|no|not want(?: any)?|stop (?:showing|giving|with)(?: any)?)\s(?:any\s|the\s|more\s|further\s)?"
-        rf"{_GUARD}\b(?=[^.!?\n]{{0,60}}$)(?<=\w)",
+        rf"{_GUARD}\b(?=[^.!?\n]{{0,60}}[.!?]*$)(?<=\w)",
+        rf"\b(?:wants?|prefers?|like)\s(?:disabled|skipped|fewer|less)\s(?:\w+\s)?{_GUARD}\b",
+        r"\b(?:always|prefers?|wants?|store|keep|save|send)\b[^.!?\n]{0,60}\b"
+        r"(?:in (?:plain ?text|the clear)|unencrypted)\b",
+        r"(?<!\S)(?:curl\s(?:\S+\s){0,3}?-k\b|--no-verify|--insecure|--no-check-certificate|verify\s?=\s?false"
+        r"|chmod (?:-R )?777)|\b(?:always|prefers?)\b[^.!?\n]{0,60}\b(?:with|use|using) sudo\b",
         r"\b(?:use|using|prefer)\s(?:plain |unencrypted )?http\b(?!s)|\btrust (?:all|any|every\w*)\b",
     ),
     "refuses nothing": (
@@ -71,10 +87,15 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         rf"{_SAID}(?:always\s)?(?:send|forward|upload|copy|share|cc|bcc|post|e-?mail|transfer|submit|sync|pay|wire)\s"
         rf"[^.!?\n]{{0,60}}?\b{_DATA}\b[^.!?\n]{{0,60}}?\b(?:to|with|at|into)\s[^.!?\n]{{0,30}}?{_PLACE}",
         rf"{_SAID}(?:cc|bcc)\s[^.!?\n]{{0,40}}?{_PLACE}",
+        r"\balways\s(?:send|forward|upload|copy|share|post|publish|put|e-?mail|transfer|submit)\s(?!me\b|us\b)"
+        rf"[^.!?\n]{{0,60}}?\b{_DATA}\b[^.!?\n]{{0,40}}?\b(?:to|with|on|onto)\s(?!me\b|us\b|the user\b)",
+        r"\balways\s(?:cc|bcc|pay|wire|reimburse)\s(?!attention\b|for itself\b)",
     ),
     "hides something": (
         r"\b(?:don't|do not|never|no need to)\s(?:tell|warn|notify|inform|alert|mention (?:it|this|that) to)"
         r"\s(?:me|the user|us|anyone|anybody)\b",
+        rf"(?:{_SAID}|\balways\s)(?:hide|conceal|withhold)\s[^.!?\n]{{1,40}}?\bfrom (?:me|the user|us)\b",
+        r"\bstop\s(?:warning|notifying|alerting|informing)\b",
     ),
 }
 _PATTERNS = tuple(
@@ -82,11 +103,12 @@ _PATTERNS = tuple(
 )
 # Of others' habits nothing is to be confirmed.
 _OTHERS = re.compile(
-    r"The user(?: and others)? (?:never|always|doesn't (?!want|wish|need)|does not (?!want|wish|need)|often"
-    r"|used to|no longer|has|is|was)"
+    r"The user(?: and others)? (?:(?:never|always)(?! (?:wants?|wishes|needs?|prefers?)\b)"
+    r"|(?:doesn't|does not) (?!want|wish|need)|often|used to|no longer|has|is|was)"
 )
 _RAISES = re.compile(
-    r"\b(?:never|don't|do not|not|always ask)\b[^.!?\n]{0,80}\b(?:without|unless|until|before)\b", re.IGNORECASE
+    r"\b(?:never|don't|do not|not|always ask|stop|avoid|quit)\b[^.!?\n]{0,80}\b(?:without|unless|until|before)\b",
+    re.IGNORECASE,
 )
 # What opens a paragraph in Markdown: a bullet, a number, a heading; and where a sentence of it ends.
 _OPENING = re.compile(r"[ \t>]*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})[ \t]++)?(?:\[[ xX]\][ \t]++)?")
@@ -137,8 +159,16 @@ def _lowering(text: str) -> Iterator[tuple[int, int, str]]:
     """The sentences that make the assistant less careful: from where to where, and how."""
     shown = straight(text)
     for start, stop in _sentences(shown):
-        if effect := _effect(shown[start:stop].translate(_UNSEEN)):
+        if effect := _effect(_plain(shown[start:stop])):
             yield start, stop, effect
+
+
+def _plain(sentence: str) -> str:
+    """A sentence without marks of Markdown and characters that nobody sees; letters in other shapes are restored."""
+    shown = sentence.translate(_UNSEEN)
+    if shown.isascii():
+        return shown
+    return "".join(sign for sign in unicodedata.normalize("NFKC", shown) if unicodedata.category(sign) != "Cf")
 
 
 def _effect(sentence: str) -> str | None:
