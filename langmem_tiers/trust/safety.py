@@ -47,7 +47,7 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         r"(?! (?:me |us )?(?:for )?(?:if|how|what|why|who|money|favou?rs|questions about"
         r"|about (?:my|his|her|our|their)\b))"
         rf"(?! (?:me |us |the user )?for (?!(?:(?:my|any|an?|the|further|user's)\s){{0,2}}{_LEAVE}\b))"
-        rf"(?=[^.!?\n]{{0,30}}\b(?:me|user|us|{_LEAVE}|first|before|again|allowed)\b)",
+        rf"(?=[^.!?\n]{{0,30}}\b(?=[mucpaosgfb])(?:me|user|us|{_LEAVE}|first|before|again|allowed)\b)",
         rf"(?:\b(?:always|please|just|you (?:can|may|should)|wants?|prefers?)|{_SAID}auto\w*)\s[^.!?\n]{{1,80}}?"
         rf"\bwithout\s(?:asking|(?:(?:any|my|the user's|further|prior|explicit)\s)?{_LEAVE})\b",
         rf"\b(?:don't|do not|no longer|not)\s(?:need|require)\s(?:(?:any|my|the user's|further|prior)\s)?{_LEAVE}\b",
