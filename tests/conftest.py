@@ -3,12 +3,12 @@
 import os
 import signal
 import sys
+import warnings
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 import pytest
-import typer.main
 
 from langmem_tiers import Memory, Space
 from langmem_tiers.models.minilm import MiniLM
@@ -18,6 +18,11 @@ from tests.warm_python import WarmPython
 # A shell tells what it starts in the background to ignore Ctrl-C, and every command of the tests would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+with warnings.catch_warnings():
+    # The lowest Typer asks for what the newest Click is about to drop.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import typer.main
 
 # A process runs one command line, a test many: what Typer makes of all commands each time is most of what one takes.
 typer.main.get_command = cache(typer.main.get_command)
