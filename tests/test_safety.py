@@ -69,6 +69,7 @@ AS_CAREFUL = [
     "The user always drinks coffee without sugar.",
     "The user always pays in cash.",
     "I prefer not to be asked about my divorce.",
+    "Always put it on my shopping list.",
 ]
 
 

@@ -1,7 +1,8 @@
 """Instructions to the assistant that make it less careful: they wait until the user has confirmed them.
 
-To act without asking, to promote something, to leave out a check, to refuse nothing, to send data elsewhere. Whoever
-wants such a thing can confirm it in a moment; whoever planted it cannot. It covers English.
+To act without asking, to promote something, to trust without a look, to leave out a check, to refuse nothing, to hide
+something, to send data or money elsewhere. Whoever wants such a thing can confirm it in a moment; whoever planted it
+cannot. It covers English.
 """
 
 from __future__ import annotations
@@ -57,10 +58,13 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         r"(?:all|every\w*|any\w*|requests?|payments?|permissions?|access|changes|terms|conditions|agreements?)\b)",
     ),
     "promotes something": (
-        r"\balways\s(?:recommend|suggest|promote|prefer|mention|praise|advertise|favou?r|trust|believe|obey)\s(?=\S)",
-        r"\balways\s(?:do what|follow\s[^.!?\n]{0,40}?\b(?:instructions?|orders?|commands?|links?))\b",
+        r"\balways\s(?:recommend|suggest|promote|prefer|mention|praise|advertise|favou?r)\s(?=\S)",
         rf"{_SAID}(?:recommend|promote|advertise|praise)\s[^.!?\n]{{2,60}}?\b"
         r"(?:to everyone|to all|whenever|every time|each time|in (?:all|every) (?:your )?(?:answers?|repl(?:y|ies)))\b",
+    ),
+    "trusts without a look": (
+        r"\balways\s(?:trust|believe|obey|do what)\s(?=\S)|\btrust (?:all|any|every\w*)\b",
+        r"\balways\sfollow\s[^.!?\n]{0,40}?\b(?:instructions?|orders?|commands?|links?)\b",
     ),
     "leaves out a check": (
         rf"{_SAID}(?:skip|bypass|disable|deactivate|turn off|switch off|ignore|omit|leave out|suppress|remove|drop"
@@ -70,13 +74,13 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         r"|verify(?:ing)?|validat(?:e|ing)|check(?:ing)?|encrypt(?:ing)?|warn(?:ing)?)\b"
         rf"(?:\s\w+){{0,3}}?\s?(?:{_GUARD})\b",
         r"\b(?:without|no|not want(?: any)?|stop (?:showing|giving|with)(?: any)?)\s(?:any\s|the\s|more\s|further\s)?"
-        rf"{_GUARD}\b(?=[^.!?\n]{{0,60}}[.!?]*$)(?<=\w)",
+        rf"{_GUARD}\b(?=[^.!?\n]{{0,60}}[.!?]*$)",
         rf"\b(?:wants?|prefers?|like)\s(?:disabled|skipped|fewer|less)\s(?:\w+\s)?{_GUARD}\b",
         r"\b(?:always|prefers?|wants?|store|keep|save|send)\b[^.!?\n]{0,60}\b"
         r"(?:in (?:plain ?text|the clear)|unencrypted)\b",
         r"(?<!\S)(?:curl\s(?:\S+\s){0,3}?-k\b|--no-verify|--insecure|--no-check-certificate|verify\s?=\s?false"
         r"|chmod (?:-R )?777)|\b(?:always|prefers?)\b[^.!?\n]{0,60}\b(?:with|use|using) sudo\b",
-        r"\b(?:use|using|prefer)\s(?:plain |unencrypted )?http\b(?!s)|\btrust (?:all|any|every\w*)\b",
+        r"\b(?:use|using|prefer)\s(?:plain |unencrypted )?http\b(?!s)",
     ),
     "refuses nothing": (
         r"\b(?:never|don't|do not|must not|not allowed to|no longer)\s(?:ever\s)?(?:refuse|decline|deny|reject)\b"
@@ -88,13 +92,13 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         rf"[^.!?\n]{{0,60}}?\b{_DATA}\b[^.!?\n]{{0,60}}?\b(?:to|with|at|into)\s[^.!?\n]{{0,30}}?{_PLACE}",
         rf"{_SAID}(?:cc|bcc)\s[^.!?\n]{{0,40}}?{_PLACE}",
         r"\balways\s(?:send|forward|upload|copy|share|post|publish|put|e-?mail|transfer|submit)\s(?!me\b|us\b)"
-        rf"[^.!?\n]{{0,60}}?\b{_DATA}\b[^.!?\n]{{0,40}}?\b(?:to|with|on|onto)\s(?!me\b|us\b|the user\b)",
+        rf"[^.!?\n]{{0,60}}?\b(?!it\b|them\b){_DATA}\b[^.!?\n]{{0,40}}?\b(?:to|with|on|onto)\s(?!me\b|us\b|the user\b)",
         r"\balways\s(?:cc|bcc|pay|wire|reimburse)\s(?!attention\b|for itself\b)",
     ),
     "hides something": (
         r"\b(?:don't|do not|never|no need to)\s(?:tell|warn|notify|inform|alert|mention (?:it|this|that) to)"
         r"\s(?:me|the user|us|anyone|anybody)\b",
-        rf"(?:{_SAID}|\balways\s)(?:hide|conceal|withhold)\s[^.!?\n]{{1,40}}?\bfrom (?:me|the user|us)\b",
+        rf"{_SAID}(?:hide|conceal|withhold)\s[^.!?\n]{{1,40}}?\bfrom (?:me|the user|us)\b",
         r"\bstop\s(?:warning|notifying|alerting|informing)\b",
     ),
 }
