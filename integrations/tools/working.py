@@ -63,9 +63,9 @@ def list_working_memory(call: Call, namespace: Annotated[Name, Field(description
     """List the keys of working memory, with how long they stay; the contents are not shown."""
     own, now = _own(call), call.space.memory.clock()
     found = own.list(namespace)
-    where = base.plain(namespace or own.namespace)
+    where = mask(base.plain(namespace or own.namespace))
     if not found:
-        return ToolAnswer(f"There is nothing in working memory below {mask(where)}.", {"keys": []})
+        return ToolAnswer(f"There is nothing in working memory below {where}.", {"keys": []})
     shown = [base.item(described(each, now)) for each in found]
     return ToolAnswer(base.fenced(f"{len(found)} in {where}", shown), {"keys": [each.key for each in found]})
 
@@ -80,9 +80,9 @@ def search_working_memory(
     """Search working memory by words, category and tags."""
     own, asked = _own(call), query or ""
     found = own.search(asked, category=category, tags=tags or (), prefix=namespace, limit=_FOUND)
-    where = base.plain(namespace or own.namespace)
+    where = mask(base.plain(namespace or own.namespace))
     if not found:
-        return ToolAnswer(f"Nothing in working memory below {mask(where)} fits.", {"keys": []})
+        return ToolAnswer(f"Nothing in working memory below {where} fits.", {"keys": []})
     terms = parse(asked, 0).terms
     shown = [base.item(excerpt(each.text, terms, _EXCERPT), f"{base.plain(each.key)}: ") for each in found]
     header = f"{len(found)} in {where}, best first; get_from_working_memory shows one in full"

@@ -33,8 +33,7 @@ def is_constraint(entry: Entry) -> bool:
 def held_back(content: str, category: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """The metadata of an entry, which waits for the user if its content makes the assistant less careful.
 
-    What is not to be done again is shown as "Do not repeat": of "Asking before deleting" that lowers safety as well.
-
+    An anti-pattern is shown behind "Do not repeat:", so "Asking before deleting files" as one is read as "Stop asking".
     A confirmation of other words goes: its hash would stay when these are forgotten.
     """
     if metadata.get(CONFIRMED) == content_hash(content).hex():

@@ -147,7 +147,6 @@ class Storing:
 
     def _foreign(self, fact: ImportedFact) -> ImportedEntry:
         from langmem_tiers.knowledge.import_entry import ImportedEntry
-        from langmem_tiers.knowledge.preferences import CONFIRMED
         from langmem_tiers.trust import secrets
 
         told = self._masked(fact.category or "")
@@ -155,7 +154,6 @@ class Storing:
         # A category in a script that categories cannot be in is still something to find the entry by.
         tags = fact.tags if category or not told else (told, *fact.tags)
         about: dict[str, Any] = {"imported_from": fact.source, **fact.metadata}
-        about.pop(CONFIRMED, None)  # a file cannot say it for the user
         if self.settings.privacy.derived != "keep":
             about = secrets.mask_values(about)
         if len(str(about)) > _LONGEST_METADATA:
