@@ -32,23 +32,27 @@ class Migration:
 
     name: str
     apply: Callable[[Connection], None]
+    of_older: bool = False
+    """It changes older files only: a new one has today's tables from the first step."""
 
 
 @cache
-def _statements() -> tuple[str, ...]:
-    """What creates today's tables and indexes where they are missing; compiled once, since that takes longest."""
+def _statements() -> dict[str, str]:
+    """What creates each of today's tables and indexes, by its name; compiled once, since that takes longest."""
     dialect = sqlite.dialect()
     made: list[CreateTable | CreateIndex] = []
     for table in schema.metadata.sorted_tables:
-        made.append(CreateTable(table, if_not_exists=True))
-        indexes = sorted(table.indexes, key=lambda index: str(index.name))
-        made += (CreateIndex(index, if_not_exists=True) for index in indexes)
-    return tuple(str(each.compile(dialect=dialect)) for each in made)
+        made.append(CreateTable(table))
+        made += (CreateIndex(index) for index in sorted(table.indexes, key=lambda index: str(index.name)))
+    return {str(each.element.name): str(each.compile(dialect=dialect)) for each in made}
 
 
 def _create(connection: Connection) -> None:
-    for statement in _statements():
-        connection.exec_driver_sql(statement)
+    """Create what is missing of today's tables and indexes."""
+    there = set(connection.exec_driver_sql("SELECT name FROM sqlite_schema").scalars())
+    for name, statement in _statements().items():
+        if name not in there:
+            connection.exec_driver_sql(statement)
     keyword.drawers.create(connection)
     keyword.notes.create(connection)
     connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
@@ -127,22 +131,24 @@ def _seal(connection: Connection) -> None:
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
-    Migration("states of drawers", _adding(schema.drawers.c.states)),
-    Migration("knowledge, episodes, identity, documents", _create),
-    Migration("temporal knowledge graph", _create),
-    Migration("dreams", _create),
-    Migration("store items", _create),
-    Migration("revisions", _create),
-    Migration("branches of conversations", _adding(schema.turns.c.follows)),
-    Migration("working memory", _create),
-    Migration("sizes in working memory", _measure_working_memory),
-    Migration("projects and tasks", _name_projects),
-    Migration("states of tasks", _open_tasks),
-    Migration("recorded feedback", _create),
-    Migration("keyed tombstones", _key_tombstones),
-    Migration("previews of dreams", _keep_previews),
-    Migration("seals of words", _seal),
-    Migration("seals of store items", lambda connection: seals.seal_all(connection, [schema.store_items])),
+    Migration("states of drawers", _adding(schema.drawers.c.states), of_older=True),
+    Migration("knowledge, episodes, identity, documents", _create, of_older=True),
+    Migration("temporal knowledge graph", _create, of_older=True),
+    Migration("dreams", _create, of_older=True),
+    Migration("store items", _create, of_older=True),
+    Migration("revisions", _create, of_older=True),
+    Migration("branches of conversations", _adding(schema.turns.c.follows), of_older=True),
+    Migration("working memory", _create, of_older=True),
+    Migration("sizes in working memory", _measure_working_memory, of_older=True),
+    Migration("projects and tasks", _name_projects, of_older=True),
+    Migration("states of tasks", _open_tasks, of_older=True),
+    Migration("recorded feedback", _create, of_older=True),
+    Migration("keyed tombstones", _key_tombstones, of_older=True),
+    Migration("previews of dreams", _keep_previews, of_older=True),
+    Migration("seals of words", _seal, of_older=True),
+    Migration(
+        "seals of store items", lambda connection: seals.seal_all(connection, [schema.store_items]), of_older=True
+    ),
 )
 
 
@@ -160,8 +166,19 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     backup = _backed_up(database, done) if done else None
     with database.writing() as connection:
         # Others may have done it while we waited. In one transaction, so that nobody sees a file half migrated.
-        for position in range(_version(connection), len(migrations)):
-            _apply(database, connection, position, migrations[position])
+        held = _version(connection)
+        missing = migrations[held:]
+        for step in missing:
+            if held or not step.of_older:
+                _apply(database, connection, step)
+        at = to_millis(utc_now())
+        rows = [
+            {"space": database.space, "position": position, "name": step.name, "version": __version__, "at": at}
+            for position, step in enumerate(missing, held)
+        ]
+        if rows:
+            connection.execute(insert(schema.migrations), rows)
+            connection.exec_driver_sql(f"PRAGMA user_version={len(migrations)}")
     return backup
 
 
@@ -196,11 +213,8 @@ def _steps_done(database: Database, known: int) -> int:
     return done
 
 
-def _apply(database: Database, connection: Connection, position: int, migration: Migration) -> None:
+def _apply(database: Database, connection: Connection, step: Migration) -> None:
     try:
-        migration.apply(connection)
-        row = {"position": position, "name": migration.name, "version": __version__, "at": to_millis(utc_now())}
-        connection.execute(insert(schema.migrations).values(space=database.space, **row))
-        connection.exec_driver_sql(f"PRAGMA user_version={position + 1}")
+        step.apply(connection)
     except (SQLAlchemyError, DatabaseDamaged) as error:
-        raise MigrationFailed(f"Migration {migration.name!r} of {database.path} failed: {error}.") from error
+        raise MigrationFailed(f"Migration {step.name!r} of {database.path} failed: {error}.") from error
