@@ -25,6 +25,7 @@ class Projection:
     """
 
     name = "projection-384"
+    runs_here = MiniLM.runs_here
 
     def __init__(self) -> None:
         self._model = MiniLM()
@@ -52,6 +53,7 @@ class Timed:
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
+        self.runs_here = getattr(inner, "runs_here", False)
         self.query_ms = 0.0
         self.document_threads: set[int] = set()
 
