@@ -239,6 +239,26 @@ def test_an_altered_item_of_a_store_says_so_and_can_be_put_again(copy):
         assert not [each for each in memory.user("alice").doctor(deep=True) if each.level == "problem"]
 
 
+def test_what_stands_for_altered_words_is_never_stored_as_somebodys(copy):
+    folder = copy()
+    sql(folder, ALTERED["identities"], ALTERED["documents"])
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
+        alice = memory.user("alice")
+        altered = "notes/workshop.md"
+        assert alice.documents.read(altered).content == WITHHELD
+        for change in (
+            lambda: alice.identity.add("Likes tea."),
+            lambda: alice.identity.replace("About", "Likes tea."),
+            lambda: alice.identity.remove("Lisbon"),
+            lambda: alice.identity.undo(to=1),
+            lambda: alice.documents.append(altered, "Another line."),
+        ):
+            with pytest.raises(DatabaseDamaged, match="not as it was stored"):
+                change()
+        assert alice.identity.write("Likes tea.").text == "Likes tea."
+        assert alice.documents.write(altered, "Anew.\n").content == "Anew.\n"
+
+
 def test_items_of_a_memory_that_had_no_hashes_of_them_get_some(copy):
     folder, steps = copy(), [each.name for each in MIGRATIONS].index("seals of store items")
     sql(

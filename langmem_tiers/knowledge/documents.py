@@ -90,6 +90,7 @@ class Documents:
 
         Raises:
             InvalidText: the existing document is not text, or what is added is not.
+            DatabaseDamaged: its words were altered since they were stored.
             InvalidPath, TextTooLong, SecretRefused: as for `write`.
         """
         where, added = document_text.path(path, self._settings), document_text.given(text, self._settings)

@@ -36,7 +36,8 @@ class Identity:
     without effect makes none. Each method has a twin named `a…` that does the same in a thread.
 
     If `version` is given, the change is only made if that is the current version (0: never written). Methods that
-    change a part read and write in one transaction: even without `version`, no concurrent change is lost. A change of
+    change a part read and write in one transaction: even without `version`, no concurrent change is lost; they raise
+    `DatabaseDamaged` if the words were altered since they were stored. A change of
     the origin `tool` raises `AuthorityTooLow`. Where the origin is not `user`, new lines that would make the assistant
     less careful get "(ask the user before acting on this)", and do not stand in the prompt until the user takes that
     away.
@@ -95,7 +96,7 @@ class Identity:
             IdentityFull, TextChanged, SecretRefused: as for `write`.
         """
         title, new = self._clean_section(arguments.any_text(section, "section"), arguments.any_text(line, "line"))
-        return self._change(lambda held: sections.with_line(held, new, title), version=version, origin=origin)
+        return self._change(lambda held: sections.with_line(_intact(held), new, title), version=version, origin=origin)
 
     def replace(self, section: str, text: str, *, version: int | None = None, origin: Origin = "user") -> IdentityText:
         """Replace the content of a section with `text`, creating it if needed; an empty text removes it.
@@ -105,7 +106,9 @@ class Identity:
             IdentityFull, TextChanged, SecretRefused: as for `write`.
         """
         title, new = self._clean_section(arguments.any_text(section, "section"), arguments.any_text(text, "text"))
-        return self._change(lambda held: sections.with_section(held, title, new), version=version, origin=origin)
+        return self._change(
+            lambda held: sections.with_section(_intact(held), title, new), version=version, origin=origin
+        )
 
     def remove(self, what: str, *, version: int | None = None, origin: Origin = "user") -> IdentityText:
         """Remove a section, given by its title, or a line, given by its text or by words that only it contains.
@@ -115,7 +118,7 @@ class Identity:
             TextChanged: `version` is not the current version.
         """
         gone = arguments.text(what, "what")
-        return self._change(lambda held: sections.without(held, gone), version=version, origin=origin)
+        return self._change(lambda held: sections.without(_intact(held), gone), version=version, origin=origin)
 
     def history(self, *, limit: int = 20) -> tuple[IdentityVersion, ...]:
         """The latest versions, newest first.
@@ -245,4 +248,8 @@ def _earlier(connection: Connection, space: str, held: IdentityVersion | None, t
     found = identities.of_number(connection, space, wanted)
     if found is None:
         raise InvalidInput(f"There is no version {wanted} of the identity.", way_out="The history lists those kept.")
-    return found.text
+    return _intact(found.text)
+
+
+def _intact(text: str) -> str:
+    return validation.as_stored(text, "identity")

@@ -12,7 +12,8 @@ import orjson
 
 from langmem_tiers import arguments
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import InvalidInput, InvalidPeriod, InvalidText, SecretRefused, TextTooLong
+from langmem_tiers.content import WITHHELD
+from langmem_tiers.errors import DatabaseDamaged, InvalidInput, InvalidPeriod, InvalidText, SecretRefused, TextTooLong
 from langmem_tiers.naming import check_category
 from langmem_tiers.records import RefusedProposal
 from langmem_tiers.settings import Settings
@@ -187,6 +188,20 @@ def refusal(content: str, reason: str) -> RefusedProposal:
     """A refused text in a form safe to show."""
     shown = secrets.mask(" ".join(content[:_MOST_READ].split()))[:_LONGEST_SHOWN]
     return RefusedProposal(content=shown, reason=secrets.mask(reason))
+
+
+def as_stored(text: str, what: str) -> str:
+    """A stored text that is to be changed in part.
+
+    Raises:
+        DatabaseDamaged: its words were altered since, so what stands for them would be stored as somebody's.
+    """
+    if text == WITHHELD:
+        raise DatabaseDamaged(
+            f"The {what} is not as it was stored, so no part of it can be changed.",
+            way_out=f"Write the whole {what} anew, or restore a backup; `langmem-tiers doctor --deep` names all of it.",
+        )
+    return text
 
 
 def require_unicode(text: str, what: str) -> None:
