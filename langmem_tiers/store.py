@@ -46,10 +46,12 @@ class SpaceStore:
         except BaseException:
             self.database.close()
             raise
-        self.chroma = None if model is None else ChromaIndex(self.folder, self.database, model)
+        self.chroma: ChromaIndex | None = None
         self.vectors: VectorSearch | None = None
-        if model is not None and self.chroma is not None:
-            self.vectors = VectorSearch(self.key, model, self.chroma, exact_below=settings.exact_below)
+        if model is not None:
+            exact_below = settings.exact_below
+            self.chroma = ChromaIndex(self.folder, self.database, model, exact_below=exact_below)
+            self.vectors = VectorSearch(self.key, model, self.chroma, exact_below=exact_below)
         self.words = Postings(self.key)
         self.columns = DrawerColumns(self.key)
         self.notes = NoteSearch(self.key, model)

@@ -10,7 +10,8 @@ from pathlib import Path
 import chromadb
 import pytest
 
-from langmem_tiers import Memory, Turn
+from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.chroma import checksums
 from langmem_tiers.testing import HashEmbedder
 
@@ -22,7 +23,8 @@ def user(content, message_id=None) -> Turn:
 
 
 def opened(folder, embedder=None) -> Memory:
-    return Memory.open(folder, embedder=embedder or HashEmbedder(), background=False)
+    settings = Settings(storage=StorageSettings(exact_below=0))  # so that Chroma holds the few vectors there are
+    return Memory.open(folder, embedder=embedder or HashEmbedder(), background=False, settings=settings)
 
 
 def problems(space) -> list[str]:

@@ -320,9 +320,38 @@ def test_of_1000_messages_each_is_found_by_its_own_vector(tmp_path, settings):
         assert sum(each.number in found for each, found in zip(asked, by_vector, strict=True)) >= 0.995 * len(asked)
 
 
+def test_a_space_has_chroma_from_a_size_on_until_half_is_left(tmp_path):
+    settings = EXACT.model_copy(update={"storage": StorageSettings(exact_below=30)})
+
+    def has_chroma(alice):
+        alice.flush()
+        assert problems(alice) == []
+        assert_best(alice, "the robot and the violin in the orchard")
+        return any(tmp_path.rglob("chroma.sqlite3"))
+
+    with opened(tmp_path, settings=settings) as alice:
+        alice.track(sentences(30), session="s")
+        assert not has_chroma(alice)
+        alice.track(sentences(1, 30), session="s")
+        assert has_chroma(alice)
+        assert chroma_owned(alice)
+        alice.forget(messages=map(str, range(15)), confirm=True)
+        assert has_chroma(alice)
+        alice.forget(messages="15", confirm=True)
+        assert not has_chroma(alice)
+        assert "Chroma: not needed yet, search in memory is enough" in alice.rebuild()
+        alice.track(sentences(20, 100), session="s")
+        assert has_chroma(alice)
+        assert chroma_owned(alice)
+
+
 def test_up_to_the_limit_chroma_is_not_asked_even_where_it_is_owned(tmp_path, caplog):
-    with opened(tmp_path) as alice:
-        alice.track(sentences(60), session="s")
+    settings = EXACT.model_copy(update={"storage": StorageSettings(exact_below=60)})
+    with opened(tmp_path, settings=settings) as alice:
+        alice.track(sentences(61), session="s")
+        alice.flush()
+        assert chroma_owned(alice)
+        alice.forget(messages="60", confirm=True)
         alice.flush()
         assert chroma_owned(alice)
         assert_best(alice, "the robot and the violin in the orchard")

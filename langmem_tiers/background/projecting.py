@@ -1,4 +1,4 @@
-"""Updates the Chroma projection from the log, if this process owns it."""
+"""Updates the Chroma projection of a large space from the log, if this process owns it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class ProjectJob:
         Raises:
             ProjectionDamaged: even a rebuilt projection could not be used.
         """
+        if not self.chroma.needed():
+            return self.chroma.reserve() and self.chroma.drop()
         if self.chroma.lost():
             self.chroma.distrust()
         if not (self.chroma.owned or self.chroma.wanted()):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from langmem_tiers.dream.types import Signal
@@ -66,15 +67,22 @@ class FeedbackKind(NamedTuple):
 
 _Heard = tuple[SignalKind, FeedbackKind, str]  # with the words that show it
 _DO = FRAGMENTS["do"]
-_SAID = tuple(
-    FeedbackKind(
-        kind=each["kind"],
-        level=LEVELS.index(each["sentiment"]),
-        patterns=tuple(read_pattern([one]) for one in each["patterns"]),
-        **{name: each[name] for name in FeedbackKind._field_defaults if name in each},
+
+
+@cache
+def _said() -> tuple[FeedbackKind, ...]:
+    """Compiled when first asked: 500 patterns take 0.7 s, and most processes never look for feedback."""
+    return tuple(
+        FeedbackKind(
+            kind=each["kind"],
+            level=LEVELS.index(each["sentiment"]),
+            patterns=tuple(read_pattern([one]) for one in each["patterns"]),
+            **{name: each[name] for name in FeedbackKind._field_defaults if name in each},
+        )
+        for each in table("feedback")["feedback"]
     )
-    for each in table("feedback")["feedback"]
-)
+
+
 # What no pattern says: another value than the reply's, a "no" to it, an outcry after it apologised.
 _CORRECTS = FeedbackKind("correction", _CASUAL, ())
 _DENIES = FeedbackKind("wrong", _CASUAL, ())
@@ -258,7 +266,7 @@ def _heard(sentence: str, reply: Reply, opens: bool) -> Iterator[tuple[SignalKin
     """The feedback in a sentence; `opens` means that nothing else precedes it in its turn."""
     asks = speech_acts.is_question(sentence)
     meant = len(sentence.split()) <= _FEW or _TO_THE_ASSISTANT.search(sentence) is not None
-    for each in _SAID:
+    for each in _said():
         after_question = reply.only_asks if each.opens else reply.asks
         if (after_question and not each.answers) or (asks and not each.asks):
             continue

@@ -167,14 +167,14 @@ def _chroma(store: SpaceStore, model: str | None) -> Iterator[Finding]:
     chroma = store.chroma
     if model is None or chroma is None:
         return
+    if not chroma.needed():
+        yield _ok("Chroma", "not needed yet, search in memory is enough")
+        return
     with store.reading() as connection:
         behind = change_log.cursor(connection, store.key, CURSOR) < _last_embedded(connection, store.key)
         expected = _expected_ids(connection, store.key, chroma.model)
         allowed = {f"{drawer}.{place}" for drawer, place in embedding_cache.named(connection, store.key, chroma.model)}
-    if not expected and not chroma.exists():
-        yield _ok("Chroma", "nothing to hold yet")
-    else:
-        yield _compared(expected, allowed, chroma, behind)
+    yield _compared(expected, allowed, chroma, behind)
 
 
 def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind: bool) -> Finding:

@@ -133,6 +133,9 @@ def _vectors(store: SpaceStore, model: str) -> str:
 
 def _projection(store: SpaceStore) -> str:
     chroma = store.chroma
+    if chroma is not None and not chroma.needed():
+        chroma.drop()
+        return "Chroma: not needed yet, search in memory is enough"
     if chroma is None or not chroma.own():
         return "Chroma: left alone, another process owns it"
     chroma.rebuild()

@@ -1,8 +1,9 @@
-"""The Chroma projection of a space: ids and vectors, no text. It can be rebuilt from the records at any time.
+"""The Chroma projection of a large space: ids and vectors, no text. It can be rebuilt from the records at any time.
 
-One process owns it at a time, through an operating-system lock held while it is open: two writers on one Chroma
-folder silently lose vectors. On close, the checksums of its files are noted; the note is deleted before the first
-write. Files that do not match the note are never opened: a fresh folder is built beside them and swapped in.
+A small space has none: search in memory is faster, and loading Chroma takes seconds. One process owns it at a time,
+through an operating-system lock held while it is open: two writers on one Chroma folder silently lose vectors. On
+close, the checksums of its files are noted; the note is deleted before the first write. Files that do not match the
+note are never opened: a fresh folder is built beside them and swapped in.
 """
 
 from __future__ import annotations
@@ -48,11 +49,15 @@ _CHANGES = 16
 
 
 class ChromaIndex:
-    """The projection of one embedding model, if this process owns it; see `own`."""
+    """The projection of one embedding model, if this process owns it; see `own`.
 
-    def __init__(self, folder: Path, database: Database, model: str) -> None:
+    A space has one from its first vector above `exact_below` on, until half of these are left.
+    """
+
+    def __init__(self, folder: Path, database: Database, model: str, *, exact_below: int) -> None:
         self.folder = folder
         self.model = model
+        self._exact_below = exact_below
         self._database = database
         self._space = database.space
         # Acquired in the worker thread and released by whichever thread closes it, so it must not be tied to one.
@@ -67,10 +72,11 @@ class ChromaIndex:
         """Whether this process has the projection open."""
         return self._open is not None
 
-    def exists(self) -> bool:
-        """Whether it has ever been built."""
+    def needed(self) -> bool:
+        """Whether the space has so many vectors that they are kept in Chroma."""
         with self._database.reading() as connection:
-            return self._fact(connection, _FOLDER) is not None
+            least = self._exact_below if self._fact(connection, _FOLDER) is None else self._exact_below // 2
+            return embedding_cache.more_chunks_than(connection, self._space, least)
 
     def behind_forgotten(self) -> bool:
         """Whether its files may still hold vectors of messages that were forgotten."""
@@ -98,23 +104,34 @@ class ChromaIndex:
         """
         return self._take(self._built)
 
-    def own_large(self, least: int) -> bool:
-        """Take the projection if it holds more than `least` vectors and is usable as it is; False otherwise.
+    def own_large(self) -> bool:
+        """Take the projection if it is large enough to be asked, and usable as it is; False otherwise.
 
         This waits for Chroma to open its folder, but never for a rebuild.
         """
         with self._database.reading() as connection:
             name, count = self._fact(connection, _FOLDER), self._fact(connection, _COUNT)
             size = int(count) if name and count and self._left_clean(connection, name) else 0
-        return size > least and self._take(lambda: None)
+        return size > self._exact_below and self._take(lambda: None)
+
+    def reserve(self) -> bool:
+        """Keep other processes from having the projection, and from deleting the space; False if one has it."""
+        with self._taking:
+            return self._locked()
+
+    def _locked(self) -> bool:
+        if not self._lock.is_locked:
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                return False
+        return True
 
     def _take(self, otherwise: Callable[[], ChromaFolder | None]) -> bool:
         with self._taking:
             if self.owned:
                 return True
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout:
+            if not self._locked():
                 return False
             try:
                 self._open = self._trusted() or otherwise()
@@ -169,17 +186,27 @@ class ChromaIndex:
         The next step of the background builds them anew. Until then, searches go through the embedding cache.
         """
         with self._taking:
-            if not self._lock.is_locked:
-                try:
-                    self._lock.acquire(timeout=0)
-                except Timeout:
-                    return False
+            if not self._locked():
+                return False
             self._mark()
             try:
                 self._let_go(release=False)
                 _remove_all(self.folder / "chroma")
             finally:
                 self._lock.release()
+        return True
+
+    def drop(self) -> bool:
+        """Delete what a space that needs no projection still has of one; False if that is nothing."""
+        with self._database.reading() as connection:
+            if self._fact(connection, _FOLDER) is None:
+                return False
+        if not self.discard():
+            return False
+        with self._database.writing() as connection:
+            facts.drop(connection, self._space, _FOLDER)
+            facts.drop(connection, self._space, _COUNT)
+        self._damaged = None
         return True
 
     def distrust(self) -> None:

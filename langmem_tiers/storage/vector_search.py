@@ -263,4 +263,4 @@ class VectorSearch:
         """Whether there are many vectors and Chroma has them; asked on opening, before any are loaded."""
         if self._index.position:
             return len(self._index) > self._exact_below and self._chroma.owned
-        return self._chroma.own_large(self._exact_below)
+        return self._chroma.own_large()
