@@ -89,6 +89,8 @@ class Runtime:
             self._worker.stop(_CLOSING)
         self._book()
         self._spaces.close()
+        if self._embedder is not None:
+            self._embedder.close()
 
     def context(
         self,

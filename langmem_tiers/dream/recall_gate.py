@@ -39,6 +39,7 @@ from langmem_tiers.storage import change_log, embedding_cache, notes
 from langmem_tiers.store import SpaceStore
 
 if TYPE_CHECKING:
+    from langmem_tiers.models.guarded_embedder import QueryVector
     from langmem_tiers.storage.embedding_cache import Vectors
     from langmem_tiers.types import Recalled
 
@@ -132,9 +133,12 @@ class _Gate:
         )
         return [before for question, before in self._before.items() if question not in after], tuple(results)
 
-    def query(self, text: str) -> tuple[Vectors | None, str | None]:
+    def query(self, text: str) -> QueryVector:
         """The vector of a question, computed at the start: none is computed while a transaction waits."""
         return self._queries[text]
+
+    def begin(self, text: str) -> None:
+        """There is nothing to wait for."""
 
     def _answers(self, asked: Sequence[GoldenQuestion], source: RecallSource) -> Iterator[_Answered]:
         """The questions that recall answers there: with a block that holds everything that they expect."""

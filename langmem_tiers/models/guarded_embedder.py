@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.models.embedder import Embedder
 from langmem_tiers.models.rest import Rest
-from langmem_tiers.models.threads import Stop, finished, in_thread
+from langmem_tiers.models.threads import SpareThreads, Stop, finished, in_thread
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 
@@ -27,6 +29,8 @@ EMBED_SOURCE = "memory_embed"
 
 Count = Callable[[Sequence[str], bool], None]
 """Told of each call: the texts, and whether it failed."""
+QueryVector = tuple["NDArray[np.float32] | None", str | None]
+"""The vector of a query, or None and a note that says why there is none."""
 _Embed = Callable[[], "NDArray[np.float32]"]
 
 
@@ -79,9 +83,14 @@ class _Watched:
         count(texts, False)
         return vectors
 
+    @property
+    def runs_here(self) -> bool:
+        """Whether it runs in this process and cannot hang."""
+        return getattr(self.inner, "runs_here", False)
+
     def _in_time(self, embed: _Embed, seconds: float) -> NDArray[np.float32]:
-        if getattr(self.inner, "runs_here", False):
-            return embed()  # runs in this process and cannot hang
+        if self.runs_here:
+            return embed()
         running = in_thread(embed)
         if not finished(running, seconds, self.stop):
             why = "was left, as the memory is being closed" if self.stop() else f"timed out after {seconds:g} s"
@@ -101,10 +110,13 @@ class GuardedEmbedder:
     `inner` is for the background: it waits long for many texts. `prompt` is for callers that someone waits for.
     """
 
-    def __init__(self, inner: _Watched, prompt: _Watched, rest: Rest | None = None) -> None:
+    def __init__(
+        self, inner: _Watched, prompt: _Watched, rest: Rest | None = None, threads: SpareThreads | None = None
+    ) -> None:
         self.inner = inner
         self.prompt = prompt
         self._rest = rest or Rest(_FIRST_PAUSE, _LONGEST_PAUSE)
+        self._threads = threads or SpareThreads(os.cpu_count() or 1)
 
     @classmethod
     def of(cls, embedder: Embedder, seconds: float, stop: Stop) -> GuardedEmbedder:
@@ -114,14 +126,27 @@ class GuardedEmbedder:
 
     def counted(self, count: Count) -> GuardedEmbedder:
         """The same embedder and health; `count` is called with the usage of what goes through it."""
-        return GuardedEmbedder(replace(self.inner, count=count), replace(self.prompt, count=count), self._rest)
+        return GuardedEmbedder(
+            replace(self.inner, count=count), replace(self.prompt, count=count), self._rest, self._threads
+        )
 
     @property
     def resting(self) -> float:
         """Seconds until the next attempt makes sense, 0 if it is usable."""
         return self._rest.left(monotonic())
 
-    def query(self, text: str) -> tuple[NDArray[np.float32] | None, str | None]:
+    def begin(self, text: str) -> Future[QueryVector] | None:
+        """`query` in another thread: a model that runs in this process leaves the interpreter to others meanwhile.
+
+        None if no thread is free, or another computer is asked, which takes too long for that to save anything.
+        """
+        return self._threads.begin(partial(self.query, text)) if self.inner.runs_here else None
+
+    def close(self) -> None:
+        """End the threads of `begin`."""
+        self._threads.close()
+
+    def query(self, text: str) -> QueryVector:
         """The vector of a query, or None and the reason; never downloads, and never waits for a pause to end."""
         if self.resting:
             return None, f"vectors: {self._rest.reason}"
@@ -150,6 +175,12 @@ class GuardedEmbedder:
 class NoEmbedder:
     """Keyword search only, as requested."""
 
-    def query(self, text: str) -> tuple[None, None]:
+    def query(self, text: str) -> QueryVector:
         """No vector, and nothing to complain about."""
         return None, None
+
+    def begin(self, text: str) -> Future[QueryVector]:
+        """The same."""
+        found: Future[QueryVector] = Future()
+        found.set_result(self.query(text))
+        return found

@@ -1,12 +1,12 @@
-"""Waiting for a call that may hang, up to a limit. No business logic."""
+"""Calls in other threads: such as may hang, waited for up to a limit, and such as save time. No business logic."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
-from contextvars import Context
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import Context, copy_context
 from time import monotonic
 from typing import TypeVar
 
@@ -17,6 +17,30 @@ Stop = Callable[[], bool]
 """Whether nobody waits any more."""
 
 _LOOKS = 0.1  # seconds between two checks whether to stop
+
+
+class SpareThreads:
+    """A few threads for what somebody waits for, who does something else meanwhile; `close` ends them."""
+
+    def __init__(self, most: int) -> None:
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix="langmem-tiers-query")
+        self._free = threading.Semaphore(most)
+
+    def begin(self, call: Callable[[], Result]) -> Future[Result] | None:
+        """Run the call in one of the threads, in the caller's context; None if none is free."""
+        if not self._free.acquire(blocking=False):
+            return None
+        try:
+            running = self._pool.submit(copy_context().run, call)
+        except RuntimeError:  # they have ended, or the interpreter is about to
+            self._free.release()
+            return None
+        running.add_done_callback(lambda _: self._free.release())
+        return running
+
+    def close(self) -> None:
+        """End the threads: none is free from now on."""
+        self._pool.shutdown()
 
 
 def in_thread(call: Callable[[], Result]) -> Future[Result]:

@@ -7,7 +7,7 @@ drawer and step took longer than the search.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.language.first_person import PREFERS, TELLS
 from langmem_tiers.language.questions import asks_advice, spans
 from langmem_tiers.language.words import words
-from langmem_tiers.matching import Values, coverage, matched
+from langmem_tiers.matching import Covered, Values, coverage, matched
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.scoring import DrawerSpeaker, SessionEvidence
@@ -54,6 +54,32 @@ class FoundDrawer(NamedTuple):
     score: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class ByWords:
+    """What a source's keyword search finds, before anything is known of the query's meaning.
+
+    `later` are the drawers that were said after the moment asked about, `only` those that are looked at, if not all.
+    """
+
+    covered: Covered
+    hits: dict[int, float]
+    later: frozenset[int]
+    only: set[int] | None
+
+    def most(self, wanted: int) -> int:
+        """How many have to be found for as many as wanted to be left without those said later."""
+        return wanted + min(len(self.later), _LATER)
+
+
+def by_words(source: SpaceSnapshot, query: Query, request: RecallRequest) -> ByWords:
+    """What contains a word of the query."""
+    later, only, wanted = _said_later(source), _only(source, request), request.settings.candidates
+    covered = coverage(*source.store.words.holding(source.drawers_at, query.terms))
+    found = ByWords(covered=covered, hits={}, later=later, only=only)
+    best = covered.best(found.most(wanted) if only is None else len(covered.numbers))
+    return replace(found, hits=_best(best, wanted, later, only))
+
+
 def find(
     sources: Sequence[SpaceSnapshot],
     query: Query,
@@ -61,14 +87,16 @@ def find(
     request: RecallRequest,
     *,
     watch: Stopwatch,
+    said: Mapping[str, ByWords],
     from_graph: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     needed: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     then: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> list[FoundDrawer]:
     """All candidates, best first.
 
-    `from_graph` are the drawers that each source's graph names, with their fit, `needed` those that the message needs
-    whatever their words, `then` those said in the months asked about, of which the nearest are always looked at.
+    `said` is what each source's keyword search found, `from_graph` are the drawers that its graph names, with
+    their fit, `needed` those that the message needs whatever their words, `then` those said in the months asked about,
+    of which the nearest are always looked at.
 
     Raises:
         InvalidVector: the query's vector has another length than those stored.
@@ -76,7 +104,7 @@ def find(
     found: list[FoundDrawer] = []
     for source in sources:
         named = {"graph": from_graph.get(source.name, {}), "needed": needed.get(source.name, {})}
-        channels = _search(source, query, vector, request, watch, named, then.get(source.name, ()))
+        channels = _search(source, said[source.name], vector, request, watch, named, then.get(source.name, ()))
         with watch.stage("fuse"):
             found += _ranked(source, channels, query, request)
     if len(sources) > 1:
@@ -110,7 +138,7 @@ class _Channels:
 
 def _search(
     source: SpaceSnapshot,
-    query: Query,
+    said: ByWords,
     vector: Vectors | None,
     request: RecallRequest,
     watch: Stopwatch,
@@ -120,12 +148,7 @@ def _search(
     """Ask every channel; none gates another, and each then scores what the others found."""
     store, at, settings = source.store, source.drawers_at, request.settings
     index = None if vector is None else store.vectors
-    later = _said_later(source)
-    most = settings.candidates + min(len(later), _LATER)
-    only = _only(source, request)
-    with watch.stage("keyword"):
-        covered = coverage(*store.words.holding(at, query.terms))
-        hits = _best(covered.best(most if only is None else len(covered.numbers)), settings.candidates, later, only)
+    covered, later, only, most = said.covered, said.later, said.only, said.most(settings.candidates)
     similar: dict[int, float] = {}
     with watch.stage("vector"):
         if index is not None and vector is not None:
@@ -137,7 +160,7 @@ def _search(
             similar |= _nearest(index.similarities(at, vector, set(then)), _MOST_THEN) if then else {}
     near = [drawer for drawer, similarity in similar.items() if similarity >= settings.min_similarity]
     with watch.stage("look_up"):
-        found = {*hits, *near, *(number for each in named.values() for number in each)}
+        found = {*said.hits, *near, *(number for each in named.values() for number in each)}
         rows = store.columns.rows(at, found if only is None else found & only)
     judged = np.concatenate([rows.numbers, rows.previous])
     with watch.stage("vector"):

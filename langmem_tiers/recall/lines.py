@@ -48,7 +48,8 @@ class Lines:
         self._asked = frozenset(map(stem, query.terms))
         self._of_list = is_list(query.needs)
         first = fitting[:_BEST_OF]
-        self._texts = read_texts(sources, [found.key for found in first])
+        # Mostly the texts of all that turn out to be near, in one go.
+        self._texts = read_texts(sources, [found.key for found in fitting[: 2 * _BEST_OF]])
         leading = [found for found in first if self._may_lead(found)] or first
         self._best_score = max((found.score for found in leading), default=0.0)
         self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)

@@ -66,9 +66,10 @@ def missed(search: Search, named: NamedMemory) -> Missed:
 
 def _message(search: Search, space: str, number: int) -> Missed:
     """A message, as if it had been looked at all the same."""
-    named = {space: {number: 0.0}}
-    how = {"watch": Stopwatch(), "needed": named}
-    ranked = candidates.find(search.sources, search.query, search.vector, search.request, **how)  # type: ignore[arg-type]
+    query, request = search.query, search.request
+    said = {source.name: candidates.by_words(source, query, request) for source in search.sources}
+    how = {"watch": Stopwatch(), "said": said, "needed": {space: {number: 0.0}}}
+    ranked = candidates.find(search.sources, query, search.vector, request, **how)  # type: ignore[arg-type]
     found = next((each for each in ranked if each.key == (space, number)), None)
     if found is None:
         return Missed(reasons=("It is not among the current messages of its conversation.",))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from langmem_tiers.clock import to_millis
@@ -26,13 +28,21 @@ from langmem_tiers.recall import (
     selection,
     unheard,
 )
-from langmem_tiers.recall.candidates import FoundDrawer
+from langmem_tiers.recall.candidates import ByWords, FoundDrawer
 from langmem_tiers.recall.derived_hits import DerivedHit
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.request import RecallRequest, parse
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
-from langmem_tiers.recall.sources import Key, RecallSource, SpaceSnapshot, read_drawers, read_texts, snapshots
+from langmem_tiers.recall.sources import (
+    Key,
+    Look,
+    RecallSource,
+    SpaceSnapshot,
+    read_drawers,
+    read_texts,
+    snapshots,
+)
 from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, purging, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
@@ -50,10 +60,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from langmem_tiers.context import SpaceContext
+    from langmem_tiers.models.guarded_embedder import QueryVector
     from langmem_tiers.storage.embedding_cache import Vectors
 
 # The share of a block's tokens for derived memories.
 _KNOWN_SHARE = 0.4
+# Seconds for which a snapshot is kept while the vector is made.
+_PATIENCE = 0.03
 # Verdicts on what would fit; of a list, what is less near than the rest may belong to it as well.
 _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
@@ -69,8 +82,11 @@ _HAS = frozenset({"in_window", "already_shown"})
 class QueryEmbedder(Protocol):
     """Embeds a query, or says why it cannot now."""
 
-    def query(self, text: str) -> tuple[Vectors | None, str | None]:
+    def query(self, text: str) -> QueryVector:
         """The vector, or None and a note for the receipt."""
+
+    def begin(self, text: str) -> Future[QueryVector] | None:
+        """The same, while the caller does something else; None if that cannot be, or saves nothing."""
 
 
 def recall(
@@ -92,6 +108,15 @@ def recall(
             return Recall(context, request, sources, count_tokens=count_tokens, notes=notes).run()
 
     return traced(context.name, recalled)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FoundByWords:
+    """What is found without the vector: relations and keyword hits by source, and what the model has before it."""
+
+    related: dict[str, list[Related]]
+    said: dict[str, ByWords]
+    before: Before
 
 
 @dataclass(kw_only=True)
@@ -147,62 +172,87 @@ class Recall:
         self._rerank = RerankStep(context.reranker, self._request)
         self._notes: list[str] = [*notes]
         self._watch = Stopwatch()
-        self._deleted_before: list[int] = []
+        # Of the spaces, how often something had been deleted when the recall began.
+        self._deletions: list[int] = []
+        # The newest recall that was stored for the same call, but is not to be given again; None: none is.
+        self._not_again = 0 if request.until is None else None
 
     def run(self) -> Recalled:
         """Search, choose, render and store the receipt; repeating the call gives the same block."""
-        self._deleted_before = self._deletions()
-        kept = self._made_before()
-        return self._finish(self.result()) if kept is None else self._repeated(kept)
+        with Look(self._sources, self._request.until) as look:
+            self._deletions = [source.deletions for source in look.sources]
+            kept = self._made_before(look.sources[0].connection)
+            if kept is not None:
+                return self._repeated(look.sources, kept)
+            result = self._result(look)
+        return self._finish(result)
 
     def result(self) -> RecallResult:
         """Search and choose, and leave no trace."""
+        with Look(self._sources, self._request.until) as look:
+            return self._result(look)
+
+    def _result(self, look: Look) -> RecallResult:
         if self.query.trivial:
             return RecallResult(verdict="trivial")
+        found = self._embed(look)
+        vector = self.vector
+        ranked = self._find(look.sources, vector, found)
+        known = self._find_known(look.sources, vector, found.related, ranked)
+        before = self._before(look.sources, found.before, ranked)
+        if self._rerank.reranker is not None:
+            passages = self._rerank.passages(look.sources, ranked, before, self.query, vector)
+            if passages:
+                # The records are read again for changes that were made while the reranker was asked.
+                with self._watch.stage("rerank"), look.left():
+                    ranked = self._rerank.rank(self.query.text, ranked, passages)
+                self._note(self._rerank.note)
+                ranked = candidates.standing(look.sources, ranked)
+                known = self._find_known(look.sources, vector, self._related(look.sources), ranked)
+                before = self._before(look.sources, self._seen(look.sources[0]), ranked)
+        return self._choose(look.sources, ranked, known, before, vector)
+
+    def _embed(self, look: Look) -> _FoundByWords:
+        """Set the vector, and find meanwhile what needs none, unless the vector takes long: no transaction waits."""
+        asked = self._embedder.begin(self.query.text)
+        found = None if asked is None else self._find_by_words(look.sources)
         with self._watch.stage("embed"):
-            vector, note = self._embedder.query(self.query.text)
-        self.vector = vector
+            if asked is None or not wait([asked], _PATIENCE).done:
+                with look.left():
+                    answer = self._embedder.query(self.query.text) if asked is None else asked.result()
+                found = None
+            else:
+                answer = asked.result()
+        self.vector, note = answer
         self._note(note)
-        # Embedding may take a while, so the records are read afterwards.
-        with snapshots(self._sources, self._request.until) as sources:
-            related = self._related(sources)
-            ranked = self._find(sources, vector, related)
-            known = self._find_known(sources, vector, related, ranked)
-            before = self._before(sources, ranked)
-            passages = []
-            if self._rerank.reranker is not None:
-                passages = self._rerank.passages(sources, ranked, before, self.query, vector)
-            result = None if passages else self._choose(sources, ranked, known, before, vector)
-        if result is None:
-            # No transaction is open while the reranker is asked, so the records are read again for changes since.
-            with self._watch.stage("rerank"):
-                ranked = self._rerank.rank(self.query.text, ranked, passages)
-            self._note(self._rerank.note)
-            with snapshots(self._sources, self._request.until) as sources:
-                ranked = candidates.standing(sources, ranked)
-                known = self._find_known(sources, vector, self._related(sources), ranked)
-                result = self._choose(sources, ranked, known, self._before(sources, ranked), vector)
-        return result
+        return self._find_by_words(look.sources) if found is None else found
+
+    def _find_by_words(self, sources: Sequence[SpaceSnapshot]) -> _FoundByWords:
+        related, said = self._related(sources), dict[str, ByWords]()
+        if "drawers" in self._request.settings.layers and self._conversations is None:
+            with self._watch.stage("keyword"):
+                said = {source.name: candidates.by_words(source, self.query, self._request) for source in sources}
+        with self._watch.stage("choose"):
+            return _FoundByWords(related=related, said=said, before=self._seen(sources[0]))
 
     def _note(self, note: str | None) -> None:
         if note:
             self._notes.append(note)
 
-    def _made_before(self) -> KeptRecall | None:
-        if self._request.message_id is None or not self._request.keep_receipt:
-            return None
-        with self._watch.stage("look_up"), self._own.reading() as connection:
-            return self._same_call(connection)
-
-    def _same_call(self, connection: Connection) -> KeptRecall | None:
+    def _made_before(self, connection: Connection) -> KeptRecall | None:
+        """The receipt of the same call, if it was made before and is to be given again."""
         request = self._request
-        if request.message_id is None or request.until is not None:
+        if request.message_id is None or request.until is not None or not request.keep_receipt:
             return None
         call = (request.session, request.message_id, self.query.content_hash)
-        kept = receipts.same_call(connection, self._own.key, *call)
+        with self._watch.stage("look_up"):
+            kept = receipts.same_call(connection, self._own.key, *call)
         # What it showed of a space that is no longer read must not be shown again.
         read = {source.store.name for source in self._sources}
-        return kept if kept is not None and all(space in read for space, *_ in kept.shown) else None
+        if kept is None or all(space in read for space, *_ in kept.shown):
+            return kept
+        self._not_again = kept.receipt.number
+        return None
 
     def _related(self, sources: Sequence[SpaceSnapshot]) -> dict[str, list[Related]]:
         """The relations that the graphs hold on those the message names."""
@@ -210,23 +260,23 @@ class Recall:
             return {source.name: graph_channel.find(source, self.query, self._request) for source in sources}
 
     def _find(
-        self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, related: dict[str, list[Related]]
+        self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, by_words: _FoundByWords
     ) -> list[FoundDrawer]:
         if "drawers" not in self._request.settings.layers:
             return []
         if self._conversations is not None:
             with self._watch.stage("look_up"):
                 return conversations.find(sources, self._conversations, self._request)
-        behind = {space: graph_channel.drawers_behind(found) for space, found in related.items()}
+        behind = {space: graph_channel.drawers_behind(found) for space, found in by_words.related.items()}
         try:
             told = {source.name: own_messages.find(source, self.query, vector, self._request) for source in sources}
             times = selection.times_asked(self.query, self._request)
             then = {source.name: conversations.within(source, times) for source in sources} if times else {}
-            how = {"watch": self._watch, "from_graph": behind, "needed": told, "then": then}
+            how = {"watch": self._watch, "said": by_words.said, "from_graph": behind, "needed": told, "then": then}
             found = candidates.find(sources, self.query, vector, self._request, **how)  # type: ignore[arg-type]
         except InvalidVector as error:
             self._note(f"vectors: {error.message}")
-            return self._find(sources, None, related)
+            return self._find(sources, None, by_words)
         return own_messages.fitting(sources, self.query, found)
 
     def _find_known(
@@ -255,15 +305,14 @@ class Recall:
         except InvalidVector:  # already noted in the drawer search
             return derived_hits.find(sources, self.query, None, self._request, related)
 
-    def _before(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
-        """What the window shows, and its messages' blocks; those of the whole session if no window is given."""
+    def _before(self, sources: Sequence[SpaceSnapshot], before: Before, ranked: Sequence[FoundDrawer]) -> Before:
+        """What the model has before it, and which candidates ask the same again."""
         with self._watch.stage("choose"):
-            return self._seen(sources, ranked)
+            return replace(before, asked_again=selection.asked_again(sources, ranked, self.query))
 
-    def _seen(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
-        request, own = self._request, sources[0]
-        asked_again = selection.asked_again(sources, ranked, self.query)
-        before = Before(query_hash=self.query.content_hash, asked_again=asked_again)
+    def _seen(self, own: SpaceSnapshot) -> Before:
+        """What the window shows, and its messages' blocks; those of the whole session if no window is given."""
+        request, before = self._request, Before(query_hash=self.query.content_hash)
         if request.repeats is not None:
             return replace(before, **self._seen_then(own, request.repeats))
         if request.session is None and request.window is None:
@@ -440,7 +489,8 @@ class Recall:
         shown += [(*each.key, each.score, tokens) for each, tokens in result.known_items]
         kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=tuple(shown)))
         if isinstance(kept, KeptRecall):
-            return self._repeated(kept)
+            with snapshots(self._sources) as sources:
+                return self._repeated(sources, kept)
         if kept is None:
             return replace(recalled, receipt=replace(receipt, notes=(*receipt.notes, _NOT_KEPT)))
         return replace(recalled, receipt=replace(receipt, number=kept, timings=self._watch.timings()))
@@ -481,43 +531,47 @@ class Recall:
         own = found.space == self._own.name
         return found.facts.pointer if own else beside(found.facts.pointer, found.space)
 
-    def _deletions(self) -> list[int]:
-        """How often something was deleted in each of the spaces."""
-        counts = []
-        for source in self._sources:
-            with source.reading() as connection:
-                counts.append(purging.wanted(connection, source.store.key))
-        return counts
-
     def _keep(self, kept: KeptRecall) -> int | KeptRecall | None:
         """Its number, or the receipt of the same call that was stored first.
 
         None if something was deleted since the recall began: the block may hold it, and is not to be stored after that.
         """
-        most = self._context.settings.storage.receipts_kept
+        key, (deletions, *of_others) = self._own.key, self._deletions
+        put = partial(
+            receipts.put,
+            query_hash=self.query.content_hash,
+            deletions=deletions,
+            most=self._context.settings.storage.receipts_kept,
+        )
         with self._watch.stage("store"), self._own.writing(durable=False) as connection:
-            key = self._own.key
-            faster = self._same_call(connection)
-            if faster is not None:
-                return faster
-            if self._deletions() != self._deleted_before:
+            if self._others_deletions() != of_others:
                 return None
-            number = receipts.put(connection, key, kept, query_hash=self.query.content_hash, most=most)
+            while (number := put(connection, key, kept, after=self._not_again)) is None:
+                not_again, faster = self._not_again, self._made_before(connection)
+                if faster is not None or self._not_again == not_again:
+                    return faster
             mine = [which for space, which, _, _ in kept.shown if space == self._own.name]
             at = to_millis(self._request.now)
             drawers.count_recalled(connection, key, [which for which in mine if isinstance(which, int)], at)
             derived_hits.count_recalled(connection, key, [which for which in mine if isinstance(which, str)], at)
         return number
 
-    def _repeated(self, kept: KeptRecall) -> Recalled:
-        with snapshots(self._sources) as sources:
-            numbered = [(space, which) for space, which, _, _ in kept.shown if isinstance(which, int)]
-            whole = read_drawers(sources, numbered)
-            over = self._ended(sources, numbered)
-            named = [
-                ((space, which), score, tokens) for space, which, score, tokens in kept.shown if isinstance(which, str)
-            ]
-            known = tuple(derived_hits.again(sources, named))
+    def _others_deletions(self) -> list[int]:
+        """How often something was deleted in each of the fallbacks."""
+        counts = []
+        for source in self._sources[1:]:
+            with source.reading() as connection:
+                counts.append(purging.wanted(connection, source.store.key))
+        return counts
+
+    def _repeated(self, sources: Sequence[SpaceSnapshot], kept: KeptRecall) -> Recalled:
+        numbered = [(space, which) for space, which, _, _ in kept.shown if isinstance(which, int)]
+        whole = read_drawers(sources, numbered)
+        over = self._ended(sources, numbered)
+        named = [
+            ((space, which), score, tokens) for space, which, score, tokens in kept.shown if isinstance(which, str)
+        ]
+        known = tuple(derived_hits.again(sources, named))
         items = [
             RecalledItem(
                 space=space, drawer=whole[space, which], score=score, tokens=tokens, ended=over.get((space, which), ())

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -15,8 +16,8 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.content import WITHHELD, content_hash
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
 from langmem_tiers.pointers import beside
-from langmem_tiers.storage import drawers
-from langmem_tiers.storage.change_log import Moment, moment
+from langmem_tiers.storage import drawers, purging
+from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer
@@ -54,12 +55,38 @@ class SpaceSnapshot:
     connection: Connection
     moment: Moment
     drawers_at: Moment
+    deletions: int
+    """How often something had been deleted by then."""
     withheld: set[int] = field(default_factory=set)
     """The drawers found to be altered outside this package, which are left out."""
+    _texts: dict[int, str | None] = field(default_factory=dict)
+    """What was read so far; None for a drawer that is not there, or left out."""
 
     def reference(self, name: str) -> str:
         """A pointer, an id or a path in this space, as the own space is to write it."""
         return name if self.own else beside(name, self.name)
+
+    def texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Number and text of those of these drawers that are there and intact; each text is read once."""
+        new = [number for number in numbers if number not in self._texts]
+        found = drawers.texts(self.connection, self.key, new) if new else {}
+        for number in new:
+            text = found[number][1] if number in found else None
+            self._texts[number] = text if text is not None and self.is_intact(number, text) else None
+        return ((number, text) for number in numbers if (text := self._texts[number]) is not None)
+
+    def is_intact(self, number: int, text: str) -> bool:
+        """Whether a drawer has the words that were stored; if not, it is noted as withheld."""
+        if text != WITHHELD or self._is_said(number):
+            return True
+        if number not in self.withheld:
+            say(log, logging.WARNING, "altered_words_withheld", space=self.name, drawer=number)
+        self.withheld.add(number)
+        return False
+
+    def _is_said(self, number: int) -> bool:
+        """Whether somebody said the very words that stand for altered ones."""
+        return drawers.texts(self.connection, self.key, [number])[number][0] == content_hash(WITHHELD)
 
     @cached_property
     def earlier(self) -> EarlierEntries | None:
@@ -75,7 +102,7 @@ def snapshots(sources: Sequence[RecallSource], until: datetime | None = None) ->
         taken: list[SpaceSnapshot] = []
         for source in sources:
             store, connection = source.store, stack.enter_context(source.reading())
-            now = moment(connection, store.key, told_by)
+            now, deletions = purging.moment(connection, store.key, told_by)
             taken.append(
                 SpaceSnapshot(
                     name=store.name,
@@ -85,9 +112,33 @@ def snapshots(sources: Sequence[RecallSource], until: datetime | None = None) ->
                     connection=connection,
                     moment=now,
                     drawers_at=source.before or now,
+                    deletions=deletions,
                 )
             )
         yield taken
+
+
+class Look:
+    """Snapshots of the sources, left while a model is waited for and taken anew after that: no transaction waits."""
+
+    def __init__(self, sources: Sequence[RecallSource], until: datetime | None = None) -> None:
+        self._of = (sources, until)
+        self._open = ExitStack()
+        self.sources: list[SpaceSnapshot] = []
+
+    def __enter__(self) -> Look:
+        self.sources = self._open.enter_context(snapshots(*self._of))
+        return self
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._open.__exit__(*error)
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """No snapshot is open during the block; after it there are new ones."""
+        self._open.close()
+        yield
+        self.__enter__()
 
 
 def read_drawers(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[Key, Drawer]:
@@ -96,7 +147,7 @@ def read_drawers(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dic
         (source.name, number): replace(drawer, pointer=source.reference(drawer.pointer))
         for source, numbers in _by_source(sources, wanted)
         for number, drawer in drawers.read(source.connection, source.key, numbers).items()
-        if _is_intact(source, number, drawer.content)
+        if source.is_intact(number, drawer.content)
     }
 
 
@@ -105,23 +156,8 @@ def read_texts(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[
     return {
         (source.name, number): text
         for source, numbers in _by_source(sources, wanted)
-        for number, (_, text) in drawers.texts(source.connection, source.key, numbers).items()
-        if _is_intact(source, number, text)
+        for number, text in source.texts(numbers)
     }
-
-
-def _is_intact(source: SpaceSnapshot, number: int, text: str) -> bool:
-    if text != WITHHELD or _is_said(source, number):
-        return True
-    if number not in source.withheld:
-        say(log, logging.WARNING, "altered_words_withheld", space=source.name, drawer=number)
-    source.withheld.add(number)
-    return False
-
-
-def _is_said(source: SpaceSnapshot, number: int) -> bool:
-    """Whether somebody said the very words that stand for altered ones."""
-    return drawers.texts(source.connection, source.key, [number])[number][0] == content_hash(WITHHELD)
 
 
 def _by_source(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> Iterator[tuple[SpaceSnapshot, list[int]]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, LargeBinary, delete, func, select
+from sqlalchemy import Connection, LargeBinary, bindparam, delete, func, select
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
@@ -41,9 +41,12 @@ class Written(NamedTuple):
     from_tool: bool
 
 
+_AT_PATH = select(documents).where(*here(documents), documents.c.path == bindparam("path"))
+
+
 def read(connection: Connection, space: str, path: str) -> Document | None:
     """A document, None if there is none."""
-    row = connection.execute(select(documents).where(*here(documents, space, path=path))).first()
+    row = connection.execute(_AT_PATH, {"space": space, "path": path}).first()
     if row is None:
         return None
     content, encoding = decoded(row.content)

@@ -278,11 +278,14 @@ def other_speakers(connection: Connection, space: str, speaker: str | None, *, m
     return list(connection.execute(others.limit(most)).scalars())
 
 
+_TEXTS = select(drawers.c.number, drawers.c.content_hash, drawers.c.content)
+_TEXTS = _TEXTS.where(*here(drawers), listed(drawers.c.number))
+
+
 def texts(connection: Connection, space: str, numbers: Sequence[int]) -> dict[int, tuple[bytes, str]]:
     """Content hash and content of drawers, by number."""
-    wanted = select(drawers.c.number, drawers.c.content_hash, drawers.c.content)
-    rows = among(connection, wanted.where(*here(drawers, space), listed(drawers.c.number)), numbers)
-    return {row.number: (row.content_hash, row.content) for row in rows}
+    rows = among(connection, _TEXTS, numbers, space=space)
+    return {number: (content_hash, content) for number, content_hash, content in rows}
 
 
 def every(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection, Integer, ScalarSelect, Text, cast, delete, func, literal, select
+from sqlalchemy import Connection, Integer, ScalarSelect, Text, bindparam, cast, delete, func, literal, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -12,6 +12,7 @@ from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import facts
 from langmem_tiers.storage.statements import here, plausible, put_row
 
+_VALUE = select(facts.c.value).where(*here(facts), facts.c.name == bindparam("name"))
 _ROW = insert(facts)
 _COUNT_UP = _ROW.on_conflict_do_update(
     index_elements=["space", "name"],
@@ -21,7 +22,7 @@ _COUNT_UP = _ROW.on_conflict_do_update(
 
 def get(connection: Connection, space: str, name: str) -> str | None:
     """The value under a name, None if there is none."""
-    return connection.execute(select(facts.c.value).where(*here(facts, space, name=name))).scalar()
+    return connection.execute(_VALUE, {"space": space, "name": name}).scalar()
 
 
 def number(connection: Connection, space: str, name: str) -> int:

@@ -23,6 +23,7 @@ class EvidenceTable:
         tables = of.table.join(drawers, numbered(drawers, drawer)).join(rooms, numbered(rooms, drawers.c.room))
         wanted = select(of.label("of"), drawer, quote, *address).select_from(tables)
         self._read = wanted.where(*here(of.table), listed(of)).order_by(drawer)
+        self._resting = select(drawer, of).where(*here(of.table), listed(drawer)).order_by(drawer, of)
 
     def add(
         self, connection: Connection, space: str, number: int, evidence: Iterable[Evidence], at: int | None = None
@@ -47,9 +48,7 @@ class EvidenceTable:
 
     def resting(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[tuple[int, int]]:
         """What has each of these drawers as evidence, as (drawer, number)."""
-        drawer = self._table.c.drawer
-        wanted = select(drawer, self._of).where(*here(self._table, space), listed(drawer)).order_by(drawer, self._of)
-        return [(on, number) for on, number in among(connection, wanted, drawer_numbers)]
+        return [(on, number) for on, number in among(connection, self._resting, drawer_numbers, space=space)]
 
     def of_drawers(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
         """The numbers of what has one of these drawers as evidence."""

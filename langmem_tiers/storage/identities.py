@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import IdentityVersion
@@ -11,7 +11,12 @@ from langmem_tiers.storage.schema import identities
 from langmem_tiers.storage.statements import here
 from langmem_tiers.types import Origin
 
-_COLUMNS = (identities.c.version, identities.c.text, identities.c.origin, identities.c.at)
+_LATEST = (
+    select(identities.c.version, identities.c.text, identities.c.origin, identities.c.at)
+    .where(*here(identities))
+    .order_by(identities.c.version.desc())
+    .limit(bindparam("most"))
+)
 
 
 def newest(connection: Connection, space: str, at: int | None = None) -> IdentityVersion | None:
@@ -23,14 +28,14 @@ def latest(
     connection: Connection, space: str, most: int, *, upto: int | None = None, at: int | None = None
 ) -> list[IdentityVersion]:
     """The latest versions up to a number and a moment, newest first."""
-    wanted = select(*_COLUMNS).where(*here(identities, space)).order_by(identities.c.version.desc()).limit(most)
+    wanted = _LATEST
     if upto is not None:
         wanted = wanted.where(identities.c.version <= upto)
     if at is not None:
         wanted = wanted.where(identities.c.at <= at)
     return [
         IdentityVersion(version=version, text=text, origin=origin, at=from_millis(at))
-        for version, text, origin, at in connection.execute(wanted)
+        for version, text, origin, at in connection.execute(wanted, {"space": space, "most": most})
     ]
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from langmem_tiers.storage import facts
+from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.schema import changes
 from langmem_tiers.storage.statements import here
 
@@ -19,6 +20,9 @@ Part = Literal["rows", "file", "chroma"]
 
 PARTS: tuple[Part, ...] = ("rows", "file", "chroma")
 _WANTED, _AT, _NOW = "purge:wanted", "purge:wanted_at", "purge:now"
+LATEST = facts.least(_WANTED)
+"""As part of a statement: the number of the latest request, 0 if there was none."""
+_SEEN = select(func.max(changes.c.position), LATEST).where(*here(changes))
 
 
 def request(connection: Connection, space: str, *, at: int, now: bool = False) -> None:
@@ -32,6 +36,12 @@ def request(connection: Connection, space: str, *, at: int, now: bool = False) -
 def wanted(connection: Connection, space: str) -> int:
     """The number of the latest request, 0 if there was none."""
     return facts.number(connection, space, _WANTED)
+
+
+def moment(connection: Connection, space: str, until: int | None = None) -> tuple[Moment, int]:
+    """The moment that a connection sees, as the change log has it, and the number of the latest request by then."""
+    head, latest = connection.execute(_SEEN, {"space": space}).one()
+    return Moment(connection, int(head or 0), until), int(latest)
 
 
 def wanted_at(connection: Connection, space: str) -> int:

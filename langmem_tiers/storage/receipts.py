@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.content import WITHHELD
+from langmem_tiers.storage import purging
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.storage.statements import among, here, listed
@@ -28,6 +30,7 @@ _PRUNE_EVERY = 32
 # Best candidates kept with a receipt: enough to explain it, few enough to write on every turn.
 _CANDIDATES_KEPT = 50
 _CANDIDATE = tuple(field.name for field in fields(Candidate))
+_candidate = attrgetter(*_CANDIDATE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,29 +42,45 @@ class KeptRecall:
     shown: tuple[Shown, ...]
 
 
+# No receipt has such a number.
+_NEVER = 1 << 62
 # Statements are built once: every recall runs them.
 _NEXT = select(func.coalesce(func.max(receipts.c.number), 0) + 1).where(*here(receipts)).scalar_subquery()
 _GIVEN = ("space", "session", "message_id", "query_hash", "at", "shown", "block", "body")
-_PUT = insert(receipts).values(number=_NEXT, **{name: bindparam(name) for name in _GIVEN}).returning(receipts.c.number)
-_SAME_CALL = (
-    select(receipts)
-    .where(*here(receipts, message_id=bindparam("message_id"), query_hash=bindparam("query_hash")))
-    .where(receipts.c.session.is_not_distinct_from(bindparam("session")))
-    .order_by(receipts.c.number.desc())
-    .limit(1)
+_CALL = (
+    *here(receipts, message_id=bindparam("message_id"), query_hash=bindparam("query_hash")),
+    receipts.c.session.is_not_distinct_from(bindparam("session")),
 )
+_SAME_CALL = select(receipts).where(*_CALL).order_by(receipts.c.number.desc()).limit(1)
+_NEW = select(*(bindparam(name, type_=receipts.c[name].type) for name in _GIVEN), _NEXT).where(
+    bindparam("deletions") == purging.LATEST,
+    ~select(receipts.c.number).where(*_CALL, receipts.c.number > bindparam("after")).exists(),
+)
+_PUT = insert(receipts).from_select([*_GIVEN, "number"], _NEW).returning(receipts.c.number)
 _SHOWN = select(receipts.c.shown).where(*here(receipts, session=bindparam("session")))
 _BUT = receipts.c.message_id.is_distinct_from(bindparam("but"))
 _SHOWN_BUT = _SHOWN.where(_BUT)
 _SHOWN_FOR = _SHOWN.where(_BUT, listed(receipts.c.message_id))
 
 
-def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: bytes, most: int) -> int:
-    """Store a recall and keep about `most` before it. Returns its number."""
+def put(
+    connection: Connection,
+    space: str,
+    kept: KeptRecall,
+    *,
+    query_hash: bytes,
+    after: int | None,
+    deletions: int,
+    most: int,
+) -> int | None:
+    """Store a recall and keep about `most` before it. Returns its number.
+
+    None if the same call was stored with a number `after` this one, should that matter, or something was deleted since
+    there had been so many `deletions`: nothing is stored then.
+    """
     receipt = kept.receipt
     body = {field.name: getattr(receipt, field.name) for field in fields(Receipt)} | {"at": to_millis(receipt.at)}
-    best = receipt.candidates[:_CANDIDATES_KEPT]
-    body["candidates"] = [[getattr(found, name) for name in _CANDIDATE] for found in best]
+    body["candidates"] = [_candidate(found) for found in receipt.candidates[:_CANDIDATES_KEPT]]
     row = {
         "space": space,
         "session": receipt.session,
@@ -71,9 +90,11 @@ def put(connection: Connection, space: str, kept: KeptRecall, *, query_hash: byt
         "shown": orjson.dumps(kept.shown).decode(),
         "block": kept.block,
         "body": orjson.dumps(body, default=dict).decode(),
+        "after": _NEVER if after is None else after,
+        "deletions": deletions,
     }
-    number = int(connection.execute(_PUT, row).scalar_one())
-    if number % _PRUNE_EVERY == 0:
+    number: int | None = connection.execute(_PUT, row).scalar()
+    if number is not None and number % _PRUNE_EVERY == 0:
         connection.execute(delete(receipts).where(*here(receipts, space), receipts.c.number <= number - most))
     return number
 
