@@ -44,7 +44,7 @@ def standing(space, held):
 
 def of_index(connection, word):
     """The same, from the index itself."""
-    held = keyword.drawers.holding_between(connection, word, after=0, upto=10**9, most=10**9)
+    held = keyword.drawers.holding_between(connection, {word: 0}, upto=10**9, most=10**9)[word]
     return tuple(numbers.tolist() for numbers in held)
 
 

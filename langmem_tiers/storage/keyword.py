@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from sqlalchemy import Connection, text
@@ -58,7 +59,8 @@ class KeywordIndex:
         self._delete = text(f"DELETE FROM {table} WHERE rowid = :number")
         self._categorise = text(f"UPDATE {table} SET category = :category WHERE rowid = :number")
         self._range = (
-            f"SELECT rowid FROM {table} WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?"
+            f"SELECT {{place}}, rowid FROM (SELECT rowid FROM {table} "
+            f"WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?)"
         )
         self._matches = f"SELECT {{place}}, rowid FROM {table} WHERE {table} MATCH ?"
 
@@ -136,14 +138,20 @@ class KeywordIndex:
         finally:
             found.close()
 
-    def holding_between(self, connection: Connection, term: str, *, after: int, upto: int, most: int) -> Held:
-        """Like `holding`, after one number and up to another, with a limit for each kind."""
-        bounds = (after + 1, upto, most)
-        said, place = (
-            connection.exec_driver_sql(self._range, (_query(column, term), *bounds)).scalars().all()
-            for column in (_SAID, _PLACE)
-        )
-        return _held(said, place)
+    def holding_between(
+        self, connection: Connection, after: Mapping[str, int], *, upto: int, most: int
+    ) -> dict[str, Held]:
+        """Like `holding`, for each term after a number and up to another, with a limit for each kind."""
+        wanted = [
+            (_query(column, term), start + 1, upto, most) for term, start in after.items() for column in (_SAID, _PLACE)
+        ]
+        parts = [self._range.format(place=place) for place in range(len(wanted))]
+        if not parts:
+            return {}
+        rows = connection.exec_driver_sql(" UNION ALL ".join(parts), tuple(chain.from_iterable(wanted))).fetchall()
+        places, numbers = np.array(rows, np.int64).reshape(-1, 2).T
+        found = [numbers[places == place] for place in range(len(wanted))]
+        return {term: _held(*found[2 * at : 2 * at + 2]) for at, term in enumerate(after)}
 
     def count(self, connection: Connection) -> int:
         """How many rows are indexed."""
@@ -185,7 +193,7 @@ def _query(columns: str, term: str) -> str:
     return f'{columns} : "{quoted}"'
 
 
-def _held(said: Sequence[int], place: Sequence[int]) -> Held:
+def _held(said: Sequence[int] | Numbers, place: Sequence[int] | Numbers) -> Held:
     numbers = np.asarray(said, np.int64)
     return numbers, np.setdiff1d(np.asarray(place, np.int64), numbers, assume_unique=True)
 
@@ -196,7 +204,7 @@ _COMMON = 50_000
 _KEPT = 4_000_000
 # Overhead of a list, counted in numbers.
 _LIST = 40
-_NONE: Numbers = np.zeros(0, np.int64)
+_NOTHING: Held = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 _KINDS: set[change_log.Kind] = {"drawers.added", "drawers.filed", "room.refiled", "keyword.rebuilt"}
 
 
@@ -228,10 +236,8 @@ class Postings:
         A word that very many drawers contain is left out if others say more.
         """
         with self._lock:
-            if self._refresh(moment):
-                found = [self._held(moment.connection, term) for term in terms[:MOST_TERMS]]
-            else:
-                found = [self._between(moment.connection, term, 0, self._newest) for term in terms[:MOST_TERMS]]
+            known = self._refresh(moment)
+            found = (self._held if known else self._looked_up)(moment.connection, terms[:MOST_TERMS])
             total = self._newest
         telling = [held for held in found if _length(held) < self._common]
         return (telling if any(map(_length, telling)) else found), total
@@ -253,26 +259,40 @@ class Postings:
             self._lists.clear()
             self._size = 0
 
-    def _held(self, connection: Connection, term: str) -> Held:
-        """The lists of a word: those of filed drawers are kept, and the few newer drawers are looked up each time."""
-        if term not in self._lists:
-            self._size += _LIST
-        kept, upto = self._lists.pop(term, ((_NONE, _NONE), 0))
-        if upto < self._filed and _length(kept) < self._common:
-            new = self._between(connection, term, upto, self._filed)
-            kept = _joined(kept, new)
-            self._size += _length(new)
+    def _looked_up(self, connection: Connection, terms: Sequence[str]) -> list[Held]:
+        """The lists of words, of which none is kept: a moment before the one reached."""
+        found = self._after(connection, dict.fromkeys(terms, 0))
+        return [found[term] for term in terms]
+
+    def _held(self, connection: Connection, terms: Sequence[str]) -> list[Held]:
+        """The lists of words: those of filed drawers are kept, and the few newer drawers are looked up each time."""
+        rare = [term for term in terms if _length(self._kept_of(term)[0]) < self._common]
+        after = {term: start for term in rare if (start := self._kept_of(term)[1]) < self._newest}
+        new = self._after(connection, after)
+        held = {term: self._with_new(term, new.get(term, _NOTHING)) for term in dict.fromkeys(terms)}
+        return [held[term] for term in terms]
+
+    def _with_new(self, term: str, new: Held) -> Held:
+        """The list of a word with what was just looked up, of which that of filed drawers is kept from now on."""
+        kept, _ = self._kept_of(term)
+        filed, newer = zip(
+            *(np.split(each, [np.searchsorted(each, self._filed, "right")]) for each in new), strict=True
+        )
+        self._size += _length(filed) + (0 if term in self._lists else _LIST)
+        kept = _joined(kept, filed) if _length(filed) else kept
         self._lists[term] = kept, self._filed
+        self._lists.move_to_end(term)
         while self._size > self._kept and len(self._lists) > 1:  # the least recently used go
             _, (gone, _) = self._lists.popitem(last=False)
             self._size -= _length(gone) + _LIST
-        if _length(kept) >= self._common or self._newest <= self._filed:
-            return kept
-        tail = self._between(connection, term, self._filed, self._newest)
-        return _joined(kept, tail) if _length(tail) else kept
+        return _joined(kept, newer) if _length(newer) else kept
 
-    def _between(self, connection: Connection, term: str, after: int, upto: int) -> Held:
-        return drawers.holding_between(connection, term, after=after, upto=upto, most=self._common)
+    def _kept_of(self, term: str) -> tuple[Held, int]:
+        """The list of a word that is kept, and up to which drawer."""
+        return self._lists.get(term, (_NOTHING, 0))
+
+    def _after(self, connection: Connection, after: Mapping[str, int]) -> dict[str, Held]:
+        return drawers.holding_between(connection, after, upto=self._newest, most=self._common)
 
 
 def _length(held: Held) -> int:
