@@ -1,0 +1,108 @@
+"""What recall does while a model that runs in this process embeds the query, and what it must not do."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from contextvars import ContextVar
+from time import monotonic, sleep
+
+import pytest
+from meanings import user
+
+from langmem_tiers import Memory
+from langmem_tiers.errors import EmbeddingUnavailable
+from langmem_tiers.models.langchain_embedder import LangChainEmbedder
+from langmem_tiers.testing import HashEmbedder
+
+ROBOT = "What about the robot?"
+WHO = ContextVar("who", default="nobody")
+
+
+class Here(LangChainEmbedder):
+    """A model that runs in this process, and says something each time it is asked."""
+
+    runs_here = True
+
+    def __init__(self, asked: Callable[[], object] = lambda: None) -> None:
+        super().__init__(HashEmbedder())
+        self.asked = asked
+
+    def embed_query(self, text):
+        self.asked()
+        return super().embed_query(text)
+
+
+@pytest.fixture
+def alice(tmp_path):
+    """A function that opens a space with an embedder, closed after the test."""
+    memories = []
+
+    def of(embedder):
+        memories.append(Memory.open(tmp_path / "memory", embedder=embedder, background=False))
+        space = memories[-1].user("alice")
+        space.track([user("The robot is red.")], session="s")
+        space.flush()
+        return space
+
+    yield of
+    for memory in memories:
+        memory.close()
+
+
+def test_the_query_is_embedded_in_one_of_a_few_threads_that_end_with_the_memory(alice):
+    threads = set()
+    space = alice(Here(lambda: threads.add(threading.current_thread())))
+    with ThreadPoolExecutor(16) as callers:
+        found = list(callers.map(lambda number: space.recall(ROBOT, session=f"t{number}"), range(64)))
+    assert all(each.items and not each.receipt.notes for each in found)
+    own = {thread for thread in threads if thread.name.startswith("langmem-tiers-query")}
+    assert 1 <= len(own) <= os.cpu_count()
+    space.memory.close()
+    assert not any(thread.is_alive() for thread in own)
+
+
+def test_the_model_sees_the_callers_context(alice):
+    seen = []
+    space = alice(Here(lambda: seen.append(WHO.get())))
+    WHO.set("the caller")
+    space.recall(ROBOT, session="t")
+    assert seen == ["the caller"]
+
+
+def test_no_snapshot_is_kept_while_the_model_takes_long_and_what_is_stored_meanwhile_is_found(alice, tmp_path):
+    free = []
+
+    def slowly():
+        space.track([user("The robot broke today.")], session="s")
+        (database,) = tmp_path.glob("memory/spaces/*/memory.db")
+        until = monotonic() + 10
+        with closing(sqlite3.connect(database)) as connection:
+            # The log can be emptied as soon as nobody reads an earlier moment.
+            while (busy := connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]) and monotonic() < until:
+                sleep(0.01)
+        free.append(not busy)
+
+    space = alice(Here(slowly))
+    recalled = space.recall(ROBOT, session="t", threshold=0)
+    assert free == [True]
+    assert {item.drawer.content for item in recalled.items} == {"The robot is red.", "The robot broke today."}
+
+
+def test_a_model_that_fails_leaves_the_words(alice):
+    def fail():
+        raise EmbeddingUnavailable("The model has no memory left.")
+
+    recalled = alice(Here(fail)).recall(ROBOT, session="t")
+    assert [item.drawer.content for item in recalled.items] == ["The robot is red."]
+    assert recalled.receipt.notes == ("vectors: The model has no memory left.",)
+
+
+def test_a_bug_of_a_model_reaches_the_caller(alice):
+    def fail():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        alice(Here(fail)).recall(ROBOT, session="t")
