@@ -222,7 +222,7 @@ def test_nothing_of_a_forgotten_text_is_left_in_the_file(tmp_path):
         put(store, "secret", "the password is pumpernickel")
         gone = drop(store, "secret")
         with store.writing() as connection:
-            notes.forget_vectors(connection, store.key, gone)
+            notes.forget_texts(connection, store.key, gone)
     # FTS5 leaves out the first letters of a word that the one before it has too.
     assert [file for file in tmp_path.rglob("memory.db*") if b"pernickel" in file.read_bytes()] == []
 

@@ -701,3 +701,26 @@ def test_a_function_that_fails_is_named(memory):
     with pytest.raises(InvalidSpace, match=r"`space_of` failed .*IndexError") as refused:
         store.put(("a",), "k", {})
     assert isinstance(refused.value.__cause__, IndexError)
+
+
+def test_words_of_a_replaced_value_leave_the_index_in_a_quiet_moment(memory, store, clock):
+    store.put(ALICE, "badge", {"text": "the badge is pumpernickel"})
+    store.put(ALICE, "badge", {"text": "the badge is rye"})
+    memory.flush()
+    clock.tick(61)
+    memory.flush()
+    memory.close()
+    assert [file for file in memory.path.rglob("memory.db*") if b"pernickel" in file.read_bytes()] == []
+
+
+def test_words_of_a_deleted_value_leave_the_file_at_once(memory, store):
+    store.batch([PutOp(ALICE, f"badge{number}", {"text": "the badge is pumpernickel"}) for number in range(3)])
+    store.batch([PutOp(ALICE, f"badge{number}", None) for number in range(3)])
+    memory.close()
+    assert [file for file in memory.path.rglob("memory.db*") if b"pernickel" in file.read_bytes()] == []
+
+
+def test_of_a_batch_the_last_put_comes_first(store):
+    store.batch([PutOp(DOCS, f"k{number}", {"text": "robot"}) for number in range(700)])
+    store.batch([PutOp(DOCS, f"k{number}", {"text": "robot again"}) for number in (3, 1, 2)])
+    assert keys(store.search(DOCS, limit=5)) == ["k2", "k1", "k3", "k699", "k698"]

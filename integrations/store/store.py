@@ -273,8 +273,7 @@ class Writing:
             items.refresh(connection, store.key, changes.refreshed, at)
             if items.drop(connection, store.key, changes.drops, at):
                 purging.request(connection, store.key, at=at)
-            for new in changes.puts:
-                items.put(connection, store.key, new, at)
+            items.put_all(connection, store.key, changes.puts, at)
         if durable:
             self._memory.wake(name)
 

@@ -21,7 +21,7 @@ _AGAIN = 30_000
 
 @dataclass
 class PurgeJob:
-    """Follows deletions: the bytes that they left are erased."""
+    """Follows deletions: the bytes that they left are erased, and the words of what was replaced from the index."""
 
     context: SpaceContext
     store: SpaceStore
@@ -31,7 +31,8 @@ class PurgeJob:
         """When the files are rewritten next, None if they hold nothing that was deleted."""
         urgent = self._is_urgent(connection)
         if not (urgent or purging.is_pending(connection, self.store.key)):
-            return None
+            replaced = purging.words_left_at(connection, self.store.key)
+            return None if replaced is None else replaced + _QUIET
         if urgent:
             return to_millis(self.context.clock()) + _AGAIN
         return purging.wanted_at(connection, self.store.key) + _QUIET
@@ -43,8 +44,13 @@ class PurgeJob:
             if due is None:
                 return False
             urgent = self._is_urgent(connection)
+            requested = urgent or purging.is_pending(connection, self.store.key)
         if not urgent and due > to_millis(self.context.clock()):
             return False
+        if not requested:
+            with self.store.writing() as connection:
+                purging.purge_words(connection, self.store.key)
+            return True
         return finish(self.context, self.store, to_millis(self.context.clock()))[0]
 
     def _is_urgent(self, connection: Connection) -> bool:

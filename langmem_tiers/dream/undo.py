@@ -171,7 +171,7 @@ class Restoring:
         entries = {row["id"] for table, row in gone if table == "entries"}
         dropped = [row for table, row in gone if table == "notes" and (row["kind"] != "entry" or row["ref"] in entries)]
         hashes = [bytes.fromhex(row["text_hash"]) for row in dropped]
-        notes.forget_vectors(self._connection, self._space, hashes)
+        notes.forget_texts(self._connection, self._space, hashes)
 
     def _log(self, records: Sequence[ChangedRecord], roots: set[int]) -> None:
         append = partial(change_log.append, self._connection, self._space, at=self._at)

@@ -69,7 +69,7 @@ def _rows(store: SpaceStore) -> bool:
             backup.unlink()
     with store.writing() as connection:
         keyword.drawers.purge(connection)
-        keyword.notes.purge(connection)
+        purging.purge_words(connection, store.key)
     return True
 
 

@@ -151,7 +151,7 @@ class EntryWriter:
         for entry in gone:
             notes.drop(self.connection, self.space, "entry", entry.id, self.now)
         evidence = entries.remove(self.connection, self.space, [entry.number for entry in gone])
-        vectors = notes.forget_vectors(self.connection, self.space, [content_hash(entry.content) for entry in gone])
+        vectors = notes.forget_texts(self.connection, self.space, [content_hash(entry.content) for entry in gone])
         for entry in gone:
             self._log(entry)
         return evidence, vectors

@@ -21,7 +21,8 @@ def is_unheard(sources: Sequence[SpaceSnapshot], query: Query) -> bool:
 
 
 def _is_heard(source: SpaceSnapshot, query: Query, sought: tuple[str, ...]) -> bool:
-    if any(len(said) or len(place) for said, place in keyword.notes.holding(source.connection, sought)):
+    noted = keyword.notes.holding(source.connection, [(term, *keyword.ALL) for term in sought])
+    if any(len(said) or len(place) for said, place in noted):
         return True
     named = entity_lookup.named_in(source.store.graph.view(source.moment), f"my {sought[0]}")
     if any(match.found_by == "kinship" for match in named):

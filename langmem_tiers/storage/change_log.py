@@ -44,6 +44,10 @@ OUT_OF_INDEX: frozenset[Kind] = frozenset({"drawer.superseded", "drawer.forgotte
 """A drawer is no longer found; `until` is the number of its chunks."""
 
 
+News = tuple[Kind, int | None, int | None]
+"""A change to be written: its kind, subject and until; None for its own position."""
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A snapshot of the records and the newest change in it; all followers can share one.
@@ -75,15 +79,21 @@ class Change:
     detail: str | None
 
 
+# Rows written and read by one statement.
+_AT_ONCE = 500
+_FOLLOWED = 10_000
+
+
 def _append() -> Insert:
-    newest = select(func.coalesce(func.max(changes.c.position), 0) + 1).where(*here(changes)).scalar_subquery()
+    """Several rows at once, `ahead` of the newest change by one, by two and so on."""
+    newest = select(func.coalesce(func.max(changes.c.position), 0)).where(*here(changes)).scalar_subquery()
+    position = newest + bindparam("ahead", type_=Integer)
     values: dict[str, Any] = {name: bindparam(name) for name in ("space", "kind", "detail", "at")}
-    values |= {name: func.coalesce(bindparam(name, type_=Integer), newest) for name in ("subject", "until")}
-    return insert(changes).values(position=newest, **values)
+    values |= {name: func.coalesce(bindparam(name, type_=Integer), position) for name in ("subject", "until")}
+    return insert(changes).values(position=position, **values).returning(changes.c.position)
 
 
 _APPEND = _append()
-_APPEND_ONE = _APPEND.returning(changes.c.position)
 _BEHIND = (
     select(changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
     .where(*here(changes), changes.c.position > bindparam("after"))
@@ -105,18 +115,23 @@ def append(
 ) -> int:
     """Write one change in the caller's transaction. Returns its position, which is also the default subject."""
     last = subject if until is None else until
-    row = {"space": space, "kind": kind, "subject": subject, "until": last, "detail": detail, "at": at}
-    return int(connection.execute(_APPEND_ONE, row).scalar_one())
+    row = {"space": space, "kind": kind, "subject": subject, "until": last, "detail": detail, "at": at, "ahead": 1}
+    return int(connection.execute(_APPEND, row).scalar_one())
 
 
-def append_all(connection: Connection, space: str, news: Sequence[tuple[Kind, int, int]], *, at: int) -> None:
-    """Write several changes in the caller's transaction, each as kind, subject and until."""
-    rows = [
-        {"space": space, "kind": kind, "subject": subject, "until": last, "detail": None, "at": at}
-        for kind, subject, last in news
-    ]
-    if rows:
-        connection.execute(_APPEND, rows)
+def append_all(connection: Connection, space: str, news: Sequence[News], *, at: int) -> int:
+    """Write several changes in the caller's transaction.
+
+    Returns the position of the last one, 0 if there is none; the others come right before it.
+    """
+    last = 0
+    for start in range(0, len(news), _AT_ONCE):
+        rows = [
+            {"space": space, "kind": kind, "subject": subject, "until": until, "detail": None, "at": at, "ahead": ahead}
+            for ahead, (kind, subject, until) in enumerate(news[start : start + _AT_ONCE], start=1)
+        ]
+        last = max(connection.execute(_APPEND, rows).scalars())
+    return last
 
 
 def head(connection: Connection, space: str) -> int:
@@ -141,7 +156,7 @@ def first_at(connection: Connection, space: str) -> int | None:
 
 
 def read(
-    connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = 10_000
+    connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = _FOLLOWED
 ) -> list[Change]:
     """Changes of these kinds after a position, oldest first."""
     rows = connection.execute(_BEHIND, {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
@@ -154,10 +169,13 @@ def read(
 
 def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -> Iterator[Change]:
     """All changes of these kinds after a position and up to a moment, oldest first."""
-    while after < moment.head and (news := read(moment.connection, space, after=after, kinds=kinds)):
+    while after < moment.head:
+        news = read(moment.connection, space, after=after, kinds=kinds, most=_FOLLOWED)
         yield from news
-        if news[-1].position <= after:
+        if news and news[-1].position <= after:
             raise DatabaseDamaged(f"The log of changes goes back from {after} to {news[-1].position}.")
+        if len(news) < _FOLLOWED:
+            return
         after = news[-1].position
 
 

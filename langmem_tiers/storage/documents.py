@@ -72,7 +72,7 @@ def drop(connection: Connection, space: str, path: str, at: int) -> None:
     tombstones.put(connection, space, "document", {content_hash(path)}, at)
     connection.execute(delete(documents).where(*here(documents, space, path=path)))
     change_log.append(connection, space, "document.changed", None, at=at)
-    notes.forget_vectors(connection, space, notes.drop(connection, space, "document", path, at))
+    notes.forget_texts(connection, space, notes.drop(connection, space, "document", path, at))
 
 
 def written(connection: Connection, space: str, paths: Collection[str]) -> dict[str, Written]:

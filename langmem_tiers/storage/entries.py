@@ -15,7 +15,7 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.records import Authority, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, facts, notes
-from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.storage.notes import NewPiece, NoteText
 from langmem_tiers.storage.schema import changes, drawers, entries, entry_evidence, rooms
 from langmem_tiers.storage.sealed_text import intact
 from langmem_tiers.storage.statements import among, delete_among, here, insert_new, listed, numbered
@@ -82,9 +82,9 @@ def put(connection: Connection, space: str, new: NewEntry, at: int, note: NoteTe
     steps = {_NEWEST: 1} if note is None else {_NEWEST: 1, notes.NEWEST: 1}
     counted = facts.count_up_all(connection, space, steps)
     number = counted[_NEWEST]
-    news: list[tuple[change_log.Kind, int, int]] = [("entry.changed", number, number)]
+    news: list[change_log.News] = [("entry.changed", number, number)]
     if note is not None:
-        (added,) = notes.add(connection, space, "entry", new.id, [(0, note)], counted[notes.NEWEST])
+        (added,) = notes.add(connection, space, [NewPiece("entry", new.id, 0, note)], counted[notes.NEWEST])
         news.append(("notes.changed", added, added))
     change_log.append_all(connection, space, news, at=at)
     row = {each.name: getattr(new, each.name) for each in fields(NewEntry)}

@@ -165,7 +165,7 @@ def rewrite(connection: Connection, space: str, told: Episode, texts: Sequence[N
     texts_told = {"summary": told.summary, "abstract": told.abstract, "topics": "\n".join(told.topics)}
     _set(connection, space, told.number, **texts_told)
     change_log.append(connection, space, "episode.changed", told.number, at=at)
-    notes.forget_vectors(connection, space, notes.put(connection, space, "episode", told.id, texts, at))
+    notes.forget_texts(connection, space, notes.put(connection, space, "episode", told.id, texts, at))
 
 
 def cover(connection: Connection, space: str, number: int, first: int | None, last: int | None) -> None:
@@ -184,7 +184,7 @@ def remove(connection: Connection, space: str, gone: Sequence[Episode], at: int)
         connection.execute(of_tasks.values(episode=None))
     hashes = [text for each in gone for text in notes.drop(connection, space, "episode", each.id, at)]
     delete_among(connection, space, episodes.c.number, [each.number for each in gone])
-    return notes.forget_vectors(connection, space, hashes)
+    return notes.forget_texts(connection, space, hashes)
 
 
 def bury(connection: Connection, space: str, gone: Episode, at: int) -> None:

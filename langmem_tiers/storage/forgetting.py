@@ -167,7 +167,7 @@ def remove_messages(connection: Connection, space: str, numbers: Collection[int]
         at=at,
     )
     _remove_empty(connection, space, {row.room for row in held}, {row.closet for row in held} - {None})
-    return notes.forget_vectors(connection, space, hashes)
+    return notes.forget_texts(connection, space, hashes)
 
 
 def _close_gaps(connection: Connection, space: str, gone: set[int]) -> None:

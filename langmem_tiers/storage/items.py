@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, tuple_, update
+from sqlalchemy.dialects.sqlite import insert
 
 from langmem_tiers.storage import change_log, notes, receipts
 from langmem_tiers.storage.notes import NoteKind, NoteText
 from langmem_tiers.storage.schema import store_items
-from langmem_tiers.storage.statements import among, here, listed, put_row
+from langmem_tiers.storage.statements import among, batches, here, listed
 
 SEARCHED: tuple[NoteKind, NoteKind] = ("item", "value")
 # Between namespace and key: no namespace contains two dots in a row, or ends with one.
@@ -59,6 +60,12 @@ class NewItem:
     ttl: int | None = None
 
 
+_CHANGED: change_log.News = ("item.changed", None, None)
+_NEW = insert(store_items)
+_PUT = _NEW.on_conflict_do_update(
+    index_elements=["space", "namespace", "key"],
+    set_={name: _NEW.excluded[name] for name in ("value", "updated_at", "changed", "ttl", "expires_at")},
+)
 _EVERY = select(*(column for column in store_items.c if column.name != "space"))
 _NEWEST_FIRST = (store_items.c.updated_at.desc(), store_items.c.changed.desc())
 
@@ -74,37 +81,51 @@ def place(ref: str) -> Place:
     return namespace, key
 
 
-def put(connection: Connection, space: str, new: NewItem, at: int) -> None:
-    """Write an item; its creation time stays."""
-    values = {
-        "value": new.value,
-        "updated_at": at,
-        "changed": _log(connection, space, at),
-        "ttl": new.ttl,
-        "expires_at": None if new.ttl is None else at + new.ttl,
+def put_all(connection: Connection, space: str, several: Sequence[NewItem], at: int) -> None:
+    """Write items, each with another place; the creation time of those that are there stays."""
+    if not several:
+        return
+    texts = {
+        (kind, ref(new.namespace, new.key)): new.texts if new.recalled is (kind == "item") else ()
+        for new in several
+        for kind in SEARCHED
     }
-    key = {"namespace": new.namespace, "key": new.key}
-    put_row(connection, store_items, space, key, values, at_first={"created_at": at})
-    kind, other = SEARCHED if new.recalled else SEARCHED[::-1]
-    name = ref(new.namespace, new.key)
-    gone = [*notes.put(connection, space, kind, name, new.texts, at), *notes.drop(connection, space, other, name, at)]
-    _forget(connection, space, name, gone)
+    written = notes.put_all(connection, space, texts)
+    # The log only grows, so no position is reused. That of each item tells which was changed last.
+    news: list[change_log.News] = [*written.news, *(_CHANGED for _ in several)]
+    last = change_log.append_all(connection, space, news, at=at)
+    rows = [
+        {
+            "space": space,
+            "namespace": new.namespace,
+            "key": new.key,
+            "value": new.value,
+            "created_at": at,
+            "updated_at": at,
+            "changed": position,
+            "ttl": new.ttl,
+            "expires_at": None if new.ttl is None else at + new.ttl,
+        }
+        for position, new in enumerate(several, start=last - len(several) + 1)
+    ]
+    connection.execute(_PUT, rows)
+    notes.forget_vectors(connection, space, written.gone)
+    _forget_receipts(connection, space, written.refs)
 
 
 def drop(connection: Connection, space: str, places: Iterable[Place], at: int) -> int:
     """Delete items with everything derived from them. Returns how many there were."""
-    dropped = 0
-    for namespace, key in places:
-        gone = connection.execute(
-            delete(store_items).where(*here(store_items, space, namespace=namespace, key=key))
-        ).rowcount
-        if gone:
-            dropped += gone
-            _log(connection, space, at)
-            name = ref(namespace, key)
-            texts = [each for kind in SEARCHED for each in notes.drop(connection, space, kind, name, at)]
-            _forget(connection, space, name, texts)
-    return dropped
+    dropped = list(at_places(connection, space, list(places)))
+    if not dropped:
+        return 0
+    named = tuple_(store_items.c.namespace, store_items.c.key)
+    for some in batches(dropped):
+        connection.execute(delete(store_items).where(*here(store_items, space), named.in_(some)))
+    written = notes.put_all(connection, space, {(kind, ref(*each)): () for each in dropped for kind in SEARCHED})
+    change_log.append_all(connection, space, [*written.news, *(_CHANGED for _ in dropped)], at=at)
+    notes.forget_texts(connection, space, written.gone)
+    _forget_receipts(connection, space, written.refs)
+    return len(dropped)
 
 
 def at_places(connection: Connection, space: str, places: Collection[Place]) -> dict[Place, ItemRow]:
@@ -160,17 +181,10 @@ def next_expiry(connection: Connection, space: str) -> int | None:
     return connection.execute(select(func.min(store_items.c.expires_at)).where(*here(store_items, space))).scalar()
 
 
-def _log(connection: Connection, space: str, at: int) -> int:
-    # The log only grows, so no position is reused.
-    return change_log.append(connection, space, "item.changed", None, at=at)
-
-
-def _forget(connection: Connection, space: str, name: str, gone: Sequence[bytes]) -> None:
-    """Erase from the file the texts that an item no longer contains."""
-    if gone:
-        notes.forget_vectors(connection, space, gone)
-        # The names are stored as JSON.
-        receipts.forget(connection, space, [name], kind="item")
+def _forget_receipts(connection: Connection, space: str, gone: Collection[tuple[NoteKind, str]]) -> None:
+    """Delete the receipts that hold words of texts that items no longer contain. Values are not recalled."""
+    for some in batches([name for kind, name in gone if kind == "item"]):
+        receipts.forget(connection, space, some, kind="item")
 
 
 def _below(prefix: str) -> tuple[ColumnElement[bool], ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+import orjson
 from sqlalchemy import Connection, text
 
 from langmem_tiers.language.words import searchable
@@ -22,6 +23,8 @@ from langmem_tiers.storage import change_log
 from langmem_tiers.storage.change_log import Change, Moment
 
 MOST_TERMS = 32
+ALL = (1, 2**62)
+"""The first and the last number that there can be."""
 # Where to look for a term: in what was said, or in the names of its wing and closet.
 _SAID, _PLACE = "{content tags}", "{category}"
 # FTS5 keeps the levels of its index in one record (the file format is described at the head of SQLite's fts5_index.c):
@@ -62,7 +65,7 @@ class KeywordIndex:
             f"SELECT {{place}}, rowid FROM (SELECT rowid FROM {table} "
             f"WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?)"
         )
-        self._matches = f"SELECT {{place}}, rowid FROM {table} WHERE {table} MATCH ?"
+        self._matches = f"SELECT json_group_array(rowid) FROM {table} WHERE {table} MATCH ? AND rowid BETWEEN ? AND ?"
 
     def create(self, connection: Connection) -> None:
         """Create the empty index if there is none."""
@@ -107,16 +110,22 @@ class KeywordIndex:
         how = "rebuild" if structure is not None and structure > _MOST_STRUCTURE else "optimize"
         connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('{how}')")
 
-    def holding(self, connection: Connection, terms: Sequence[str]) -> list[Held]:
-        """For each term, what matches in text or tags and what matches in the category only; ascending."""
-        columns = (_SAID, _PLACE) * len(terms)
-        parts = [self._matches.format(place=place) for place in range(len(columns))]
-        queries = tuple(_query(column, terms[place // 2]) for place, column in enumerate(columns))
-        found: list[list[int]] = [[] for _ in columns]
-        if parts:
-            for place, number in connection.exec_driver_sql(" UNION ALL ".join(parts), queries):
-                found[place].append(number)
-        return [_held(sorted(said), sorted(place)) for said, place in zip(found[::2], found[1::2], strict=True)]
+    def holding(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
+        """For each term, first and last number, what matches in text or tags and what in the category only.
+
+        Ascending; for at most two hundred of them.
+        """
+        if not wanted:
+            return []
+        asked = [
+            value
+            for term, first, last in wanted
+            for column in (_SAID, _PLACE)
+            for value in (_query(column, term), first, last)
+        ]
+        both = f"SELECT ({self._matches}), ({self._matches})"
+        rows = connection.exec_driver_sql(" UNION ALL ".join([both] * len(wanted)), tuple(asked))
+        return [_held(*(sorted(orjson.loads(each)) for each in row)) for row in rows]
 
     def with_phrase(self, connection: Connection, phrase: str, *, most: int = -1) -> set[int]:
         """The numbers of the rows whose text has these words one after the other."""

@@ -25,16 +25,18 @@ from langmem_tiers.storage import change_log, embedding_cache
 from langmem_tiers.storage import keyword as keyword_index
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.embedding_cache import Vectors
-from langmem_tiers.storage.keyword import MOST_TERMS
-from langmem_tiers.storage.notes import RECALLED, NoteKind, same_text
+from langmem_tiers.storage.keyword import ALL, MOST_TERMS
+from langmem_tiers.storage.notes import KINDS, RECALLED, NoteKind, same_text
 from langmem_tiers.storage.schema import embeddings, notes
 from langmem_tiers.storage.statements import here
 
 Column = NDArray[np.float64]
 _KINDS: set[change_log.Kind] = {"notes.changed", "notes.embedded"}
-_ALL = (1, 2**62)
-# Words whose notes are cached in memory.
+_CODES = {kind: code for code, kind in enumerate(sorted(KINDS))}
+# Words whose notes are cached in memory, changes that they may be behind, and stretches of notes in these.
 _WORDS = 4096
+_BEHIND = 1000
+_STRETCHES = 5
 # Rows that the vectors of deleted notes may occupy before the matrix is compacted.
 _SPARE = 1024
 _NONE = -1
@@ -62,6 +64,14 @@ class _Standing(NamedTuple):
 
 
 _Stored = tuple[_Standing, Vectors | None]
+_Span = tuple[int, int]
+
+
+class _Listed(NamedTuple):
+    """The notes that a word stands in, after so many of the state's changes."""
+
+    held: Held
+    after: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +83,13 @@ class _State:
     """
 
     notes: Sequence[_Standing] = ()
-    kinds: frozenset[NoteKind] = frozenset()
+    kinds: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
     numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     matrix: Vectors | None = None
     count: int = 0
-    words: dict[str, Held] = field(default_factory=dict)
+    words: dict[str, _Listed] = field(default_factory=dict)
+    changed: tuple[_Span, ...] = ()
 
 
 class _Held(NamedTuple):
@@ -132,8 +143,8 @@ class NoteSearch:
         similar = self._similar(state, vector)
         score = np.asarray(matched(keyword, similar, settings))
         found = np.flatnonzero((keyword > 0) | (similar >= settings.min_similarity))
-        if not state.kinds.issubset(kinds):
-            found = np.array([place for place in found.tolist() if state.notes[place].kind in kinds], np.int64)
+        if len(kinds) < len(_CODES):
+            found = found[np.isin(state.kinds[found], [_CODES[kind] for kind in kinds])]
         best = found[np.lexsort((-found, -score[found]))[:most]]
         columns = (_known(keyword[best]), _known(similar[best]), score[best].tolist())
         return [NoteHit(*state.notes[place], *each) for place, *each in zip(best.tolist(), *columns, strict=True)]
@@ -156,7 +167,7 @@ class NoteSearch:
         return held.state
 
     def _read(self, moment: Moment) -> _Held:
-        state = _reloaded(_State(), [_ALL], self._stored(moment.connection, [_ALL]))
+        state = _reloaded(_State(), [ALL], self._stored(moment.connection, [ALL]))
         return _Held(state, moment.head, moment.head)
 
     def _followed(self, moment: Moment, held: _Held | None) -> _Held:
@@ -171,8 +182,11 @@ class NoteSearch:
             return held._replace(upto=moment.head)
         changed = change_log.ranges((change.subject, change.until) for change in news)
         state = _reloaded(held.state, changed, self._stored(moment.connection, changed))
-        if any(change.kind == "notes.changed" for change in news):
-            state = replace(state, words={})
+        new = [(change.subject, change.until) for change in news if change.kind == "notes.changed"]
+        if new:
+            told = (*state.changed, *new)
+            few = len(told) <= _BEHIND
+            state = replace(state, words={**state.words} if few else {}, changed=told if few else ())
         return _Held(state, news[-1].position, moment.head)
 
     def _stored(self, connection: Connection, wanted: Sequence[tuple[int, int]]) -> list[_Stored]:
@@ -204,15 +218,45 @@ class NoteSearch:
 
 def _keyword(state: _State, connection: Connection, terms: Sequence[str]) -> Column:
     """The share of the words that each note covers; if no note has any of them, notes cannot be scored by words."""
-    held = {term: state.words.get(term) for term in terms}
-    unknown = [term for term, known in held.items() if known is None]
-    news = dict(zip(unknown, keyword_index.notes.holding(connection, unknown), strict=True))
+    listed = {term: state.words.get(term) for term in terms}
+    unread = {term: _unread(state, known) for term, known in listed.items()}
+    read = iter(keyword_index.notes.holding(connection, [(term, *span) for term in unread for span in unread[term]]))
     if len(state.words) > _WORDS:
         state.words.clear()
-    state.words.update(news)
-    holding = [known or news[term] for term, known in held.items()]
+    holding: list[Held] = []
+    for term, known in listed.items():
+        held = _renewed(known, unread[term], [next(read) for _ in unread[term]])
+        state.words[term] = _Listed(held, len(state.changed))
+        holding.append(held)
     covered = coverage(holding, len(state.notes))
     return covered.of(state.numbers) if len(covered.numbers) else np.full(len(state.notes), np.nan)
+
+
+def _unread(state: _State, known: _Listed | None) -> list[_Span]:
+    """The notes of which it is not known whether a word stands in them."""
+    if known is None:
+        return [ALL]
+    spans = change_log.ranges(state.changed[known.after :])
+    return spans if len(spans) <= _STRETCHES else [ALL]
+
+
+def _renewed(known: _Listed | None, spans: Sequence[_Span], news: Sequence[Held]) -> Held:
+    """The notes with a word, after some were read again."""
+    if known is None:
+        return news[0]
+    said, place = (
+        np.sort(np.concatenate([old[_outside(old, spans)], *new]), kind="stable") if spans else old
+        for old, *new in zip(known.held, *news, strict=True)
+    )
+    return said, place
+
+
+def _outside(numbers: NDArray[np.int64], spans: Sequence[_Span]) -> NDArray[np.bool_]:
+    """Which of these ascending numbers lie in none of the spans."""
+    stays = np.ones(len(numbers), np.bool_)
+    for first, last in spans:
+        stays[np.searchsorted(numbers, first) : np.searchsorted(numbers, last, "right")] = False
+    return stays
 
 
 def _unshared(held: _Held | None) -> _Held | None:
@@ -220,26 +264,26 @@ def _unshared(held: _Held | None) -> _Held | None:
     if held is None:
         return None
     matrix = None if held.state.matrix is None else held.state.matrix[: held.state.count]  # no spare rows
-    return held._replace(state=replace(held.state, matrix=matrix, words={}))
+    return held._replace(state=replace(held.state, matrix=matrix, words={**held.state.words}))
 
 
 def _reloaded(state: _State, changed: Sequence[tuple[int, int]], news: Sequence[_Stored]) -> _State:
     """The state with the notes of these ranges reloaded."""
-    stays = np.ones(len(state.numbers), np.bool_)
-    for first, last in changed:
-        stays[np.searchsorted(state.numbers, first) : np.searchsorted(state.numbers, last, "right")] = False
+    stays = _outside(state.numbers, changed)
     vectors = [vector for _, vector in news if vector is not None]
     new_rows = np.full(len(news), _NONE, np.int64)
     with_vector = [place for place, (_, vector) in enumerate(news) if vector is not None]
     new_rows[with_vector] = np.arange(state.count, state.count + len(vectors))
     listed = [*compress(state.notes, stays.tolist()), *(note for note, _ in news)]
-    numbers = np.array([note.number for note in listed], np.int64)
+    numbers = np.concatenate([state.numbers[stays], np.array([note.number for note, _ in news], np.int64)])
+    kinds = np.concatenate([state.kinds[stays], np.array([_CODES[note.kind] for note, _ in news], np.int8)])
     rows = np.concatenate([state.rows[stays], new_rows])
-    order = np.argsort(numbers)
-    listed = [listed[place] for place in order.tolist()]
     grown = _with_vectors(state, vectors)
-    kinds = frozenset(note.kind for note in listed)
-    return _compact(replace(grown, notes=listed, kinds=kinds, numbers=numbers[order], rows=rows[order]))
+    if (np.diff(numbers) < 0).any():
+        order = np.argsort(numbers)
+        listed = [listed[place] for place in order.tolist()]
+        numbers, kinds, rows = numbers[order], kinds[order], rows[order]
+    return _compact(replace(grown, notes=listed, kinds=kinds, numbers=numbers, rows=rows))
 
 
 def _with_vectors(state: _State, news: Sequence[Vectors]) -> _State:

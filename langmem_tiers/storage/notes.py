@@ -6,14 +6,15 @@ item, or the key of a working entry. Call these functions in the transaction tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, insert, select, update
 
 from langmem_tiers.content import content_hash
-from langmem_tiers.storage import change_log, embedding_cache, facts, keyword
+from langmem_tiers.storage import change_log, embedding_cache, facts, keyword, purging
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, entries, notes
 from langmem_tiers.storage.statements import among, batches, delete_among, here, listed
@@ -50,7 +51,20 @@ class Note:
     text_hash: bytes
 
 
+class NewPiece(NamedTuple):
+    """A piece to store: of which record, and at which place in it."""
+
+    kind: NoteKind
+    ref: str
+    ordinal: int
+    piece: NoteText
+
+
 _EVERY = select(*(column for column in notes.c if column.name != "space"))
+_OF_REFS = _EVERY.where(
+    *here(notes), notes.c.kind.in_(bindparam("kinds", expanding=True)), listed(notes.c.ref)
+).order_by(notes.c.ordinal)
+_ADD = insert(notes)
 
 
 def put(
@@ -58,31 +72,58 @@ def put(
 ) -> list[bytes]:
     """Set the notes of a record, in this order. Returns the hashes of the texts that it no longer contains.
 
-    A piece whose text at its place is unchanged keeps its number; nothing is written if nothing differs.
+    A piece whose text at its place is unchanged keeps its number; nothing is written if nothing differs. Words of
+    former texts are left in the keyword index until a quiet moment, or until `forget_texts`.
     """
-    before = of_ref(connection, space, kind, ref)
-    stay = {
-        each.ordinal: each for each in before if each.ordinal < len(texts) and texts[each.ordinal].text == each.text
-    }
-    gone = [note for note in before if note.ordinal not in stay]
-    renamed = {
-        note.number: texts[place]
-        for place, note in stay.items()
-        if (note.tags, note.category) != (texts[place].tags, texts[place].category)
-    }
+    written = put_all(connection, space, {(kind, ref): texts})
+    change_log.append_all(connection, space, written.news, at=at)
+    return written.gone
+
+
+class NotesWritten(NamedTuple):
+    """What changed: the hashes of the texts that records no longer contain, and of which; what to append to the log."""
+
+    gone: list[bytes]
+    refs: list[tuple[NoteKind, str]]
+    news: list[change_log.News]
+
+
+def put_all(
+    connection: Connection, space: str, records: Mapping[tuple[NoteKind, str], Sequence[NoteText]]
+) -> NotesWritten:
+    """Like `put`, for several records by kind and ref; the caller appends the `news` to the log."""
+    gone: list[Note] = []
+    renamed: dict[int, NoteText] = {}
+    new: list[NewPiece] = []
+    before = of_refs(connection, space, records)
+    for (kind, ref), texts in records.items():
+        stay = set()
+        for each in before.get((kind, ref), ()):
+            if each.ordinal >= len(texts) or texts[each.ordinal].text != each.text:
+                gone.append(each)
+                continue
+            stay.add(each.ordinal)
+            if (each.tags, each.category) != (texts[each.ordinal].tags, texts[each.ordinal].category):
+                renamed[each.number] = texts[each.ordinal]
+        new += [NewPiece(kind, ref, place, text) for place, text in enumerate(texts) if place not in stay]
     old = [*(note.number for note in gone), *renamed]
-    delete_among(connection, space, notes.c.number, [note.number for note in gone])
+    steps = ({NEWEST: len(new)} if new else {}) | ({purging.WORDS: 1} if old else {})
+    counted = facts.count_up_all(connection, space, steps) if steps else {}
+    if gone:
+        delete_among(connection, space, notes.c.number, [note.number for note in gone])
     for number, to in renamed.items():
         this = here(notes, space, number=number)
         connection.execute(update(notes).where(*this).values(tags=to.tags, category=to.category))
     keyword.notes.remove(connection, old)
     keyword.notes.add(connection, (words_row(number, to) for number, to in renamed.items()))
-    new = [each for each in enumerate(texts) if each[0] not in stay]
-    added = add(connection, space, kind, ref, new, facts.count_up(connection, space, NEWEST, len(new))) if new else []
+    added = add(connection, space, new, counted[NEWEST]) if new else []
     spans = change_log.ranges((number, number) for number in (*old, *added))
-    change_log.append_all(connection, space, [("notes.changed", first, last) for first, last in spans], at=at)
-    said = {piece.text for piece in texts}
-    return list({note.text_hash: None for note in gone if note.text not in said})
+    dropped = [note for note in gone if all(note.text != each.text for each in records[note.kind, note.ref])]
+    return NotesWritten(
+        gone=list({note.text_hash: None for note in dropped}),
+        refs=list({(note.kind, note.ref): None for note in dropped}),
+        news=[("notes.changed", first, last) for first, last in spans],
+    )
 
 
 def drop(connection: Connection, space: str, kind: NoteKind, ref: str, at: int) -> list[bytes]:
@@ -90,20 +131,36 @@ def drop(connection: Connection, space: str, kind: NoteKind, ref: str, at: int) 
     return put(connection, space, kind, ref, (), at)
 
 
+def of_refs(
+    connection: Connection, space: str, records: Collection[tuple[NoteKind, str]]
+) -> dict[tuple[NoteKind, str], list[Note]]:
+    """The notes of records, by kind and ref, in order."""
+    kinds, refs = sorted({kind for kind, _ in records}), {ref for _, ref in records}
+    found: defaultdict[tuple[NoteKind, str], list[Note]] = defaultdict(list)
+    for row in among(connection, _OF_REFS, refs, space=space, kinds=kinds):
+        found[row.kind, row.ref].append(Note(**row._mapping))
+    return found
+
+
 def of_ref(connection: Connection, space: str, kind: NoteKind, ref: str) -> list[Note]:
     """The notes of a record, in order."""
-    found = _EVERY.where(*here(notes, space, kind=kind, ref=ref)).order_by(notes.c.ordinal)
-    return [Note(**row._mapping) for row in connection.execute(found)]
+    return of_refs(connection, space, [(kind, ref)])[kind, ref]
+
+
+def forget_texts(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
+    """Erase deleted texts from the file, vectors and words. Returns the number of vectors removed."""
+    if hashes:
+        purging.purge_words(connection, space)
+    return forget_vectors(connection, space, hashes)
 
 
 def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
-    """Erase dropped texts from the file, vectors and words. Returns the number of vectors removed.
+    """Remove the vectors of texts that are gone. Returns how many those were.
 
     Texts that a drawer, an entry or another note still contains keep theirs.
     """
     if not hashes:
         return 0
-    keyword.notes.purge(connection)
     embedding_cache.forget_refusals(connection, space, hashes)
     removed = 0
     for some in batches(list(hashes)):
@@ -167,10 +224,8 @@ def same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
     )
 
 
-def add(
-    connection: Connection, space: str, kind: NoteKind, ref: str, new: Sequence[tuple[int, NoteText]], last: int
-) -> list[int]:
-    """Store pieces of a record, each with its ordinal; `last` is the last number of as many counted up under `NEWEST`.
+def add(connection: Connection, space: str, new: Sequence[NewPiece], last: int) -> list[int]:
+    """Store pieces; `last` is the last number of as many counted up under `NEWEST`.
 
     The caller notes them in the log. Returns their numbers.
     """
@@ -179,16 +234,16 @@ def add(
         {
             "space": space,
             "number": number,
-            "kind": kind,
-            "ref": ref,
-            "ordinal": ordinal,
-            "text": piece.text,
-            "tags": piece.tags,
-            "category": piece.category,
-            "text_hash": content_hash(piece.text),
+            "kind": each.kind,
+            "ref": each.ref,
+            "ordinal": each.ordinal,
+            "text": each.piece.text,
+            "tags": each.piece.tags,
+            "category": each.piece.category,
+            "text_hash": content_hash(each.piece.text),
         }
-        for number, (ordinal, piece) in zip(numbers, new, strict=True)
+        for number, each in zip(numbers, new, strict=True)
     ]
-    connection.execute(insert(notes), rows)
-    keyword.notes.add(connection, (words_row(number, piece) for number, (_, piece) in zip(numbers, new, strict=True)))
+    connection.execute(_ADD, rows)
+    keyword.notes.add(connection, (words_row(number, each.piece) for number, each in zip(numbers, new, strict=True)))
     return numbers

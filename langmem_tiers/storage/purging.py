@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, func, select
 
-from langmem_tiers.storage import facts
+from langmem_tiers.storage import facts, keyword
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.schema import changes
 from langmem_tiers.storage.statements import here
@@ -23,6 +23,8 @@ _WANTED, _AT, _NOW = "purge:wanted", "purge:wanted_at", "purge:now"
 LATEST = facts.least(_WANTED)
 """As part of a statement: the number of the latest request, 0 if there was none."""
 _SEEN = select(func.max(changes.c.position), LATEST).where(*here(changes))
+WORDS = "purge:words"
+"""Counts changes that left words of replaced notes in the keyword index; there is none while it holds none."""
 
 
 def request(connection: Connection, space: str, *, at: int, now: bool = False) -> None:
@@ -78,6 +80,20 @@ def note_all(connection: Connection, space: str, upto: int) -> None:
     """Note that everything is done up to a request."""
     for part in PARTS:
         note(connection, space, part, upto)
+
+
+def words_left_at(connection: Connection, space: str) -> int | None:
+    """When notes were changed last, in UTC milliseconds, if words of replaced ones are still in the index."""
+    if facts.get(connection, space, WORDS) is None:
+        return None
+    newest = select(changes.c.at).where(*here(changes, space, kind="notes.changed"))
+    return connection.execute(newest.order_by(changes.c.position.desc()).limit(1)).scalar()
+
+
+def purge_words(connection: Connection, space: str) -> None:
+    """Erase the words of deleted and replaced notes from the keyword index, in time that grows with the index."""
+    keyword.notes.purge(connection)
+    facts.drop(connection, space, WORDS)
 
 
 def last_forgotten(connection: Connection, space: str) -> int:

@@ -72,7 +72,7 @@ def remove(connection: Connection, space: str, keys: Collection[str], at: int) -
     removed = delete_among(connection, space, working_entries.c.key, keys)
     if removed:
         gone = [text for key in keys for text in notes.drop(connection, space, "working", key, at)]
-        notes.forget_vectors(connection, space, gone)
+        notes.forget_texts(connection, space, gone)
         change_log.append(connection, space, "working.changed", None, at=at)
     return removed
 
