@@ -191,6 +191,9 @@ class StorageSettings(_Frozen):
     exact_below: int = Field(
         default=200_000, ge=0, description="Up to this many vectors, search in memory is used; above, Chroma."
     )
+    chroma_above: int = Field(
+        default=0, ge=0, description="A space with up to this many vectors keeps them in its database, without Chroma."
+    )
     receipts_kept: int = Field(default=1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
     embed_batch: int = Field(default=128, ge=1, description="Texts embedded at once; closing waits for one batch.")
 

@@ -50,7 +50,8 @@ class SpaceStore:
         self.vectors: VectorSearch | None = None
         if model is not None:
             exact_below = settings.exact_below
-            self.chroma = ChromaIndex(self.folder, self.database, model, exact_below=exact_below)
+            least = settings.chroma_above
+            self.chroma = ChromaIndex(self.folder, self.database, model, least=least, exact_below=exact_below)
             self.vectors = VectorSearch(self.key, model, self.chroma, exact_below=exact_below)
         self.words = Postings(self.key)
         self.columns = DrawerColumns(self.key)

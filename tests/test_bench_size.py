@@ -129,7 +129,7 @@ def test_recall_is_timed_by_size_stage_and_part(run):
     assert all(row["node p50 ms"] > row["embedding in the node p50 ms"] > 0 for row in rows[""])
     assert all(row["embedding p50 ms"] > 0 for row in rows[""])
     assert all(row["first recall ms"] > 0 and row["after first MB"] > 0 for row in rows["_cold"])
-    assert all(row["memory.db MB"] > 0 and row["Chroma MB"] == 0 for row in rows["_cold"])
+    assert all(row["memory.db MB"] > 0 and row["Chroma MB"] > 0 for row in rows["_cold"])
     assert {"embed", "keyword", "vector", "store", "total"} <= {row["stage"] for row in rows["_stages"]}
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import chromadb
 import pytest
 
-from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.settings import StorageSettings
+from langmem_tiers import Memory, Turn
 from langmem_tiers.storage.chroma import checksums
 from langmem_tiers.testing import HashEmbedder
 
@@ -23,8 +22,7 @@ def user(content, message_id=None) -> Turn:
 
 
 def opened(folder, embedder=None) -> Memory:
-    settings = Settings(storage=StorageSettings(exact_below=0))  # so that Chroma holds the few vectors there are
-    return Memory.open(folder, embedder=embedder or HashEmbedder(), background=False, settings=settings)
+    return Memory.open(folder, embedder=embedder or HashEmbedder(), background=False)
 
 
 def problems(space) -> list[str]:

@@ -8,10 +8,9 @@ import sys
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers import Memory, Turn
 from langmem_tiers.forgetting import forget
 from langmem_tiers.recall.pipeline import Recall
-from langmem_tiers.settings import StorageSettings
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests.graphing import chat_graph, run
 
@@ -102,12 +101,11 @@ def test_with_chroma_open_in_another_process_the_bytes_go_later(tmp_path):
     from filelock import FileLock
 
     folder = tmp_path / "memory"
-    settings = Settings(storage=StorageSettings(exact_below=0))
-    with Memory.open(folder, embedder=HashEmbedder(), background=False, settings=settings) as memory:
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
         _remember(memory.user("alice"))
         memory.flush()
     lock = FileLock(next((folder / "spaces").iterdir()) / "chroma.lock")
-    with Memory.open(folder, embedder=HashEmbedder(), background=False, settings=settings) as memory:
+    with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
         alice = memory.user("alice")
         with lock:
             assert alice.forget(messages="a1", confirm=True).bytes == "pending"

@@ -59,6 +59,8 @@ def make_older(folder):
         "DELETE FROM migrations WHERE position > 0",
         "PRAGMA user_version = 1",
     )
+    (chroma,) = folder.rglob("chroma")
+    shutil.rmtree(chroma)
 
 
 @pytest.fixture

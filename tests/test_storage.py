@@ -36,7 +36,7 @@ from langmem_tiers.storage.migrations import MIGRATIONS, Migration, migrate
 from langmem_tiers.storage.schema import metadata
 from langmem_tiers.testing import HashEmbedder
 
-HASTY = Settings(storage=StorageSettings(busy_timeout=0.05, exact_below=0))
+HASTY = Settings(storage=StorageSettings(busy_timeout=0.05))
 
 
 def user(content, message_id=None) -> Turn:
@@ -324,7 +324,7 @@ def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_op
     memory.flush()
     with locked(file), suppress(DatabaseLocked):
         memory.close()
-    with reopened(tmp_path, HashEmbedder(), HASTY) as memory:
+    with reopened(tmp_path, HashEmbedder()) as memory:
         assert memory.flush()
         chroma = [finding for finding in memory.user("alice").doctor() if finding.check == "Chroma"]
         assert [(finding.level, finding.message) for finding in chroma] == [("ok", "25 vectors, as in the records")]

@@ -321,7 +321,7 @@ def test_of_1000_messages_each_is_found_by_its_own_vector(tmp_path, settings):
 
 
 def test_a_space_has_chroma_from_a_size_on_until_half_is_left(tmp_path):
-    settings = EXACT.model_copy(update={"storage": StorageSettings(exact_below=30)})
+    settings = EXACT.model_copy(update={"storage": StorageSettings(chroma_above=30)})
 
     def has_chroma(alice):
         alice.flush()

@@ -1,4 +1,4 @@
-"""Updates the Chroma projection of a large space from the log, if this process owns it."""
+"""Updates the Chroma projection from the log, if this process owns it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The Chroma projection of a large space: ids and vectors, no text. It can be rebuilt from the records at any time.
+"""The Chroma projection of a space: ids and vectors, no text. It can be rebuilt from the records at any time.
 
-A small space has none: search in memory is faster, and loading Chroma takes seconds. One process owns it at a time,
+A space with few vectors may have none, if the settings say so. One process owns it at a time,
 through an operating-system lock held while it is open: two writers on one Chroma folder silently lose vectors. On
 close, the checksums of its files are noted; the note is deleted before the first write. Files that do not match the
 note are never opened: a fresh folder is built beside them and swapped in.
@@ -51,12 +51,14 @@ _CHANGES = 16
 class ChromaIndex:
     """The projection of one embedding model, if this process owns it; see `own`.
 
-    A space has one from its first vector above `exact_below` on, until half of these are left.
+    A space has one from its first vector above `least` on, until half of these are left.
+    Above `exact_below`, it is asked.
     """
 
-    def __init__(self, folder: Path, database: Database, model: str, *, exact_below: int) -> None:
+    def __init__(self, folder: Path, database: Database, model: str, *, least: int, exact_below: int) -> None:
         self.folder = folder
         self.model = model
+        self._least = min(least, exact_below)
         self._exact_below = exact_below
         self._database = database
         self._space = database.space
@@ -75,7 +77,7 @@ class ChromaIndex:
     def needed(self) -> bool:
         """Whether the space has so many vectors that they are kept in Chroma."""
         with self._database.reading() as connection:
-            least = self._exact_below if self._fact(connection, _FOLDER) is None else self._exact_below // 2
+            least = self._least if self._fact(connection, _FOLDER) is None else self._least // 2
             return embedding_cache.more_chunks_than(connection, self._space, least)
 
     def behind_forgotten(self) -> bool:
