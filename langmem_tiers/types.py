@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from langmem_tiers.errors import MemoryTiersError
 
 Role = Literal["user", "assistant", "tool", "system"]
-Origin = Literal["user", "assistant", "tool", "system", "import", "dream"]
+Origin = Literal["user", "assistant", "tool", "system", "import", "dream", "quoted"]
+"""Who something comes from; `quoted` is a user's message that only passes on what somebody else wrote."""
 Sentiment = Literal["very_irritated", "mildly_frustrated", "casual"]
 ANNOYED: Mapping[str, Sentiment] = {"mild": "mildly_frustrated", "very": "very_irritated"}
 """How annoyed somebody is, in the words of models."""
@@ -92,7 +93,8 @@ class Turn:
 
     `message_id` makes tracking idempotent; without one, content and place in the call stand in for it.
     `said_at` must carry a zone; None means now. `origin` defaults to the role. A turn with the role "user", the origin
-    "import" and a speaker is by that person, not by the user of the memory.
+    "import" and a speaker is by that person, not by the user of the memory. One with the origin "quoted" is a text that
+    the user passes on: it is kept and found as a quotation, and nothing is learned from it.
     """
 
     role: Role

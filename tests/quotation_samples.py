@@ -273,8 +273,93 @@ OF_STRANGERS = {
         "How would you say this in Spanish: I live in Madrid. My brother Tom works at Nokia.",
         "I live in Madrid. I am a nurse.\n\nTranslate this to French.",
     ),
+    "a text announced in another language": (
+        "Hier ist die Mail:\n\nI moved to Graz. I work at Galp.",
+        "Das hat mir der Vermieter geschickt:\n\nI live in Turin.\n\nMy wife Clara is a nurse.",
+        "Hier kommt der Brief\n\nI moved to Graz.\n\nI am a nurse.",
+        "Voici le mail : I moved to Graz. I work at Galp.",
+        "Ma voisine m'a envoyé :\n\nI live in Faro and I work at Galp.",
+        "Este es el correo:\n\nI live in Bilbao. I work at Galp.",
+        "Mira lo que me escribió: I live in Bilbao. I quit my job.",
+        "Ecco il messaggio:\n\nI live in Turin. I hate mushrooms.",
+        "Aqui está a mensagem:\n\nI live in Faro. I have two cats.",
+        "Dit is de brief:\n\nI live in Ghent. My dog is called Rex.",
+    ),
+    "marks of quotation": (
+        "»I moved to Graz and I work at Galp.«",
+        "„I moved to Graz and I work at Galp.“",
+        "« I moved to Graz and I work at Galp. »",
+        "»I moved to Graz.\n\nI work at Galp and I live in Faro.«",
+        "„I moved to Graz.\nI work at Galp.“\n\nNice, isn't it?",
+        '"I moved to Graz.\n\nMy wife Clara is a nurse."',
+        "'I moved to Graz and I don't like it. I work at Galp.'",
+        "‘I moved to Graz.\n\nI work at Galp and I don’t like it.’",
+        "She goes: 'I moved to Graz.\nI work at Galp now.'",
+    ),
+    "its author behind it": (
+        "I moved to Graz and I work at Galp. -- Tom",
+        "I moved to Graz. I have two cats. — Tom Miller, 3 March",
+        "I moved to Graz.\n\nI work at Galp.\n\n— Tom, 3 March",
+        "I live in Faro and I hate mushrooms.\n-- Ines Lopes (Faro)",
+        "I live in Faro. ~ Ines",
+    ),
+    "the signature of a business mail": (
+        "I moved to Graz and I'm a night owl.\n\nBest regards,\nTom Miller\nSales, Acme Inc.",
+        "Hi,\n\nI live in Faro. I work at Galp.\n\nInes Lopes\nHead of Support\nines@galp.example\n+351 912 000 111",
+        "Is that so?\n\nI live in Graz, I quit my job.\n\nMit freundlichen Grüßen\nAnna Berg\nVertrieb, Berg GmbH",
+        "I live in Graz.\n--\nTom Miller\nConsultant, Acme Ltd",
+    ),
+    "lines that set it off": (
+        "---\nI moved to Graz.\n\nI work at Galp.\n---",
+        "What does he want?\n***\nI moved to Graz.\n***",
+        '"""\nI moved to Graz.\nI work at Galp.\n"""',
+        "<<<\nI moved to Graz.\n>>>",
+        "-----BEGIN MAIL-----\nI moved to Graz.\n---\nI work at Galp.\n-----END MAIL-----",
+        "--- letter ---\nI moved to Graz.\n--- end ---",
+    ),
 }
 """What others wrote, by the sign that says so; nothing of it is the user's."""
+
+ANNOUNCEMENTS = (
+    "Here is the mail:",
+    "I'm worried. This is what he wrote me:",
+    "Look what the landlord sent",
+    "Here's the letter.",
+    "I'll paste it now.",
+    "Please summarise the following text:",
+    "My boss wrote:",
+    "Can you answer this?\n\nFrom: Tom Baker <t@x.org>\nSubject: Trip\n",
+    "See:\n\n-----Original Message-----",
+    "On Mon, 2 Mar 2026 at 08:12, Sam Rowe wrote:",
+    "Hier ist die Mail:",
+    "Das hat mir mein Chef geschrieben:",
+    "Hier kommt der Brief.",
+    "Voici le mail :",
+    "Este es el correo:",
+    "Ecco la lettera:",
+    "Aqui está o e-mail:",
+    "Hier is de brief:",
+)
+"""How a message ends whose next one is what somebody else wrote."""
+
+TWO_PARTS = (
+    (f"What is this?\n{FENCE}\nprint(1)", f"{{plant}}\n{FENCE}\n"),
+    ('Kim wrote: "I have much to tell you', '{plant} See you soon."'),
+    ("My boss wrote: „I have much to tell you", "{plant} See you soon.“"),
+    ("The page says:\n\nTop ten tools of the year. Part 1/2", "(2/2) {plant}"),
+    (
+        "From: Sam Rowe\nSubject: Friday\n\nHi, I write because of our meeting last week, where all of us in the team",
+        "agreed on much. {plant}",
+    ),
+)
+"""Texts of somebody else in two messages that show it, with a place for a plant in the second."""
+
+OWN_VOICE = (
+    "Never mind, I live in Oslo and I know what he wants.",
+    "Sorry, I can't find it. I moved to Oslo.",
+    "I'll paste it later, I live in Oslo and have bad internet.",
+)
+"""What a user goes on with who has announced a text, and does not send it."""
 
 
 def next_to_pasted_text(many: int = 408) -> list[tuple[str, str]]:

@@ -7,12 +7,22 @@ from functools import partial
 from itertools import count
 
 import pytest
-from quotation_samples import FENCE, OF_STRANGERS, PLANTS, WRAPPERS, next_to_pasted_text
+from quotation_samples import (
+    ANNOUNCEMENTS,
+    FENCE,
+    OF_STRANGERS,
+    OWN_VOICE,
+    PLANTS,
+    TWO_PARTS,
+    WRAPPERS,
+    next_to_pasted_text,
+)
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.language import reader
 from langmem_tiers.language.quotations import marked, own_words, quotations
-from langmem_tiers.records import Said
+from langmem_tiers.records import Authority, Evidence, Said
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from langmem_tiers.trust.instructions import suspicious
 
@@ -149,6 +159,105 @@ def test_what_others_wrote_is_not_kept(sign, clock):
     assert [text for text in OF_STRANGERS[sign] if kept(text, clock())] == []
 
 
+LETTER = "I moved to Rome and I play the violin."
+ASKED = Turn(role="assistant", content="Please paste it here.")
+
+
+def user(content: str, **more) -> Turn:
+    return Turn(role="user", content=content, **more)
+
+
+def test_what_is_announced_in_one_message_and_comes_in_the_next_is_kept_as_a_quotation_only(alice, clock):
+    """15 plants behind 18 announcements, and in the second half of 5 texts: 0 kept."""
+    halves = [(announced, plant) for announced in ANNOUNCEMENTS for plant in PLANTS]
+    halves += [(first, second.format(plant=plant)) for first, second in TWO_PARTS for plant in PLANTS]
+    for place, (first, second) in enumerate(halves):
+        alice.track([user(first)], session=f"s{place}")
+        alice.track([ASKED] if place % 2 else [], session=f"s{place}")
+        alice.track([user(second)], session=f"s{place}")
+        alice.end_session(f"s{place}")
+    alice.memory.flush()
+    clock.tick(3600)
+    alice.dream()
+    alice.memory.flush()
+    found = derived(alice)
+    assert "vil" not in found.replace("available", "")
+    assert not [plant for plant in PLANTS if plant[:30] in found]
+
+
+@pytest.mark.parametrize("own", OWN_VOICE)
+def test_a_user_who_announces_a_text_and_goes_on_in_their_own_voice_is_heard(alice, own):
+    alice.track([user("Here is the mail:"), ASKED, user(own)], session="s")
+    alice.mine()
+    assert "Oslo" in derived(alice)
+
+
+AFTERWARDS = {
+    "the message after it": [user("Here is the mail:"), user(LETTER), ASKED, user("I live in Oslo.")],
+    "announced again": [user("Here is the mail:"), user("Sorry, here it is:"), user(LETTER), user("I live in Oslo.")],
+    "after a long reply, so there was an attachment": [
+        user("Here is the mail:"),
+        Turn(role="assistant", content="He wants to raise the rent. " * 20),
+        user("I live in Oslo."),
+    ],
+    "of somebody else": [user("Here is the mail:", speaker="Anna"), user("I live in Oslo.", speaker="Ben")],
+    "nothing was announced": [user("Can you help me with a mail?"), ASKED, user("I live in Oslo.")],
+    "announced as one's own": [user("Here is my bio:"), user("I live in Oslo.")],
+    "a text with a fence alone": [user(f"What is this?\n{FENCE}\nprint(1)"), ASKED, user("I live in Oslo.")],
+    "the host says that it is the user's": [user("Here is the mail:"), user("I live in Oslo.", origin="user")],
+}
+
+
+@pytest.mark.parametrize("turns", AFTERWARDS.values(), ids=AFTERWARDS)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_only_the_message_right_after_an_announcement_is_a_quotation(alice, turns, at_once):
+    for some in [turns] if at_once else [[turn] for turn in turns]:
+        alice.track(some, session="s")
+    alice.mine()
+    found = " ".join(entry.entry.content for entry in alice.knowledge.search(limit=50))
+    assert "Oslo" in found
+    assert "Rome" not in found
+
+
+def test_hours_later_or_in_another_session_nobody_goes_on_with_a_text(alice, clock):
+    alice.track([user("Here is the mail:")], session="a")
+    alice.track([user("I live in Oslo.")], session="b")
+    clock.tick(7 * 3600)
+    alice.track([user("I work at Acme.")], session="a")
+    assert {drawer.origin for drawer in alice.drawers()} == {"user"}
+
+
+def test_a_message_that_was_a_quotation_is_one_also_when_it_is_edited(alice):
+    alice.track([user("Here is the mail:", message_id="1"), user(LETTER, message_id="2")], session="s")
+    alice.track([user("I live in Oslo.", message_id="3")], session="s")
+    alice.track([user(f"{LETTER} I love it.", message_id="2")], session="s")
+    assert [drawer.origin for drawer in alice.drawers() if drawer.message_id == "2"] == ["quoted", "quoted"]
+
+
+def test_a_message_that_is_a_quotation_as_a_whole_is_recalled_as_one(alice):
+    alice.track([user("Here is the mail:"), user(f"{LETTER}\nMy sister is called Ida.")], session="s")
+    alice.memory.flush()
+    block = alice.recall("Who plays the violin in Rome?").block
+    assert "user, in the lines with > quoting pasted text" in block
+    assert f"> {LETTER}\n  > My sister is called Ida." in block
+
+
+def test_a_host_can_say_that_a_message_is_only_passed_on(alice):
+    alice.track([user(LETTER, origin="quoted")], session="s")
+    alice.mine()
+    assert "Rome" not in "".join(entry.entry.content for entry in alice.knowledge.search(limit=50))
+    with pytest.raises(InvalidInput, match="no origin"):
+        alice.knowledge.save("The user lives in Rome.", origin="quoted")
+
+
+def test_a_model_cannot_cite_a_message_that_is_only_passed_on(alice):
+    """Its words give an agent that repeats them no authority."""
+    alice.track([user("Here is the mail:"), user(LETTER)], session="s")
+    drawer = alice.drawers()[-1]
+    entry = alice.knowledge.save("The user moved to Rome.", evidence=[Evidence(drawer=drawer.number, quote=LETTER)])
+    assert entry.entry.authority < Authority.USER
+
+
 @pytest.mark.parametrize(
     "end", ["I live in Bergen by the way.", "I live in Bergen, btw!", "By the way, I live in Bergen."]
 )
@@ -197,6 +306,15 @@ OWN = [
     "Correction: I work at Acme, not Axis.",
     "My email: bob@example.com and my phone: 123. I live in Oslo.",
     "Hey! Some news:\n\nI moved to Oslo and I started at Acme.",
+    "I don't like 'rock and roll', it's too loud. I live in Oslo.",
+    "My sister's cat and the boys' house are in Rock 'n' Roll Street. I live in Oslo.",
+    "My favourite film is ‘Everything Everywhere All at Once’. I live in Oslo.",
+    "I love tea — and my sister Anna lives in Lisbon.",
+    "I have two cats:\n- Miso\n- Nori\n\nI live in Oslo.",
+    "I live in Oslo.\n\nThanks,\nAnna",
+    "I live in Oslo. Thanks! -- Anna",
+    "My team:\nAnna Berg\nSales manager\n\nI live in Oslo.",
+    "I moved to Oslo.\n---\nI work at Siemens.",
 ]
 
 
@@ -321,6 +439,11 @@ def test_finding_quotations_costs_little():
         "in her words ",
         "told me: a. ",
         "FYI: I said: ",
+        "\n'a",
+        "»a\n",
+        "a. -- Tom\n",
+        "a\n---\n",
+        "Best,\nTom Miller\nSales Inc\n",
     ):
         small, large = (
             min(_seconds(partial(own_words, f"{attack * n}{next(number)}")) for _ in range(3)) for n in (1_000, 8_000)

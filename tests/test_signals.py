@@ -330,7 +330,12 @@ def test_what_a_message_states_is_kept_as_bits(text, bits):
 def test_only_users_and_who_has_a_name_speak_of_themselves():
     text = "I moved to Lisbon."
     speakers = [("user", None), ("assistant", None), ("assistant", "Lena"), ("tool", None)]
-    assert [len(turns.statements_of(text, role=role, speaker=name)) for role, name in speakers] == [1, 0, 1, 0]
+    assert [len(turns.statements_of(text, role=role, origin=None, speaker=name)) for role, name in speakers] == [
+        1,
+        0,
+        1,
+        0,
+    ]
 
 
 # The match of a drawer

@@ -39,8 +39,9 @@ from langmem_tiers.graphs.state import PROFILE
 from langmem_tiers.graphs.visit import goes_on_with
 from langmem_tiers.integrations.tools.arguments import Injected, arguments_of, names_of
 from langmem_tiers.knowledge.preferences import needs_permission
+from langmem_tiers.language.quotations import quoted_in
 from langmem_tiers.pointers import beside
-from langmem_tiers.recall.rendering import ASK_FIRST, FROM_TOOL, excerpt, quoted_in, render_ended, render_quoted
+from langmem_tiers.recall.rendering import ASK_FIRST, FROM_TOOL, excerpt, render_ended, render_quoted
 from langmem_tiers.records import Entry
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer

@@ -17,11 +17,11 @@ from langmem_tiers.integrations.tools.versions import versions
 from langmem_tiers.knowledge.fallbacks import still_read
 from langmem_tiers.knowledge.results import CategoryCount, EpisodeFound
 from langmem_tiers.language.periods import first_moment, last_moment
-from langmem_tiers.language.quotations import marked
+from langmem_tiers.language.quotations import marked, quoted_in
 from langmem_tiers.layers import LayerFound
 from langmem_tiers.pointers import find_pointers
 from langmem_tiers.recall.message_search import search_messages
-from langmem_tiers.recall.rendering import excerpt, quoted_in, render_ended
+from langmem_tiers.recall.rendering import excerpt, render_ended
 from langmem_tiers.recall.request import parse
 from langmem_tiers.records import Entry, Episode
 from langmem_tiers.space import Space

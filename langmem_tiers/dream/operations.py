@@ -43,7 +43,7 @@ from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.language import predicates
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import same_fact
-from langmem_tiers.language.quotations import own_words
+from langmem_tiers.language.quotations import own_words_of
 from langmem_tiers.language.words import occurs
 from langmem_tiers.naming import new_id
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry
@@ -298,7 +298,7 @@ def _standing_evidence(dream: DreamTransaction, cited: Sequence[Evidence]) -> Se
             raise ProposalRefused(f"drawer {each.drawer} does not stand")
         if not occurs(each.quote, drawer.content):
             raise ProposalRefused(f"drawer {each.drawer} does not hold {beginning(each.quote, 80)!r}")
-        if drawer.role == "user" and not occurs(each.quote, own_words(drawer.content)):
+        if drawer.role == "user" and not occurs(each.quote, own_words_of(drawer)):
             raise ProposalRefused(f"drawer {each.drawer} only quotes {beginning(each.quote, 80)!r}")
     return cited
 

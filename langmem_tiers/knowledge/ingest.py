@@ -17,7 +17,7 @@ from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Embed, Neighbours, find_neighbours
 from langmem_tiers.knowledge.results import IngestedEntries, RefusedEntry, Saved
 from langmem_tiers.language import contradictions
-from langmem_tiers.language.quotations import own_words
+from langmem_tiers.language.quotations import own_words_of
 from langmem_tiers.language.words import occurs
 from langmem_tiers.naming import new_id
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry, Proposal
@@ -282,7 +282,7 @@ def _only_quoted(proposal: Proposal, evidence: Sequence[Evidence], cited: Mappin
         (
             f"drawer {each.drawer} only quotes it"
             for each, drawer in shown
-            if drawer.role == "user" and not occurs(each.quote, own_words(drawer.content))
+            if drawer.role == "user" and not occurs(each.quote, own_words_of(drawer))
         ),
         None,
     )

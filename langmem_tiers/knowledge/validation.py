@@ -43,7 +43,7 @@ def origin(given: Any) -> Origin:
     Raises:
         InvalidInput: it is not a known origin.
     """
-    known = get_args(Origin)
+    known = tuple(each for each in get_args(Origin) if each != "quoted")  # which only a message can be
     if given not in known:
         raise InvalidInput(f"{beginning(str(given), 80)!r} is no origin.", way_out=f"Give one of {', '.join(known)}.")
     found: Origin = given

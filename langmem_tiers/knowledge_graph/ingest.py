@@ -29,7 +29,7 @@ from langmem_tiers.knowledge_graph.types import RelationLanded
 from langmem_tiers.language import kinship, periods, predicates, reader
 from langmem_tiers.language.claims import ME, SOMEBODY_ELSE, Claim
 from langmem_tiers.language.periods import Exactness
-from langmem_tiers.language.quotations import own_words
+from langmem_tiers.language.quotations import own_words_of
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.values import Value
@@ -170,7 +170,7 @@ class _Ingestion:
     @cached_property
     def _own(self) -> str:
         """The message without what it only quotes."""
-        return own_words(self.message.drawer.content) if self.message.drawer else ""
+        return own_words_of(self.message.drawer) if self.message.drawer else ""
 
     def _read(self, types: Mapping[str, str]) -> list[tuple[ProposalRow, Claim]]:
         turn = self._own

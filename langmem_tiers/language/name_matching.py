@@ -100,6 +100,11 @@ def look_alike(first: str, second: str) -> bool:
     )
 
 
+def in_latin(text: str) -> str:
+    """A text with Latin letters in place of those of other alphabets that look like them."""
+    return text if text.isascii() else text.translate(_LOOKALIKE_CAPITALS).translate(_LOOKALIKES)
+
+
 def shape(name: str) -> str:
     """The visual shape of a name, whatever its alphabet: 'anna' for an Anna with a Cyrillic letter."""
     return name_key(name.translate(_LOOKALIKE_CAPITALS)).translate(_LOOKALIKES)

@@ -28,6 +28,9 @@ TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]{0,40})(?=[\s/>])[^<>]{0,1000}>|\[(?P<shut>/?)(?P<mark>quote|code|cite)\b[^\]\n]{0,80}\]"
 )
 PAIRS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", "‹": "›", '"': '"', "”": "”"}
+PAIRS |= {"‘": "’", "‚": "‘’", "'": "'"}
+SINGLE = frozenset("‘‚'")
+"""Marks that also are apostrophes: they close behind the end of a sentence or a line only."""
 _NAME_LIKE = re.compile(r"[^\W\d_][^\W\d_.'’-]{0,20}\.?(?: [^\W\d_][^\W\d_.'’-]{0,20}\.?){0,3}")
 _NOBODY = re.compile(
     r"\b(?:users?|assistant|system|memory|developer|admin\w*|human|tool|me|myself|own)\b", re.IGNORECASE
@@ -37,6 +40,7 @@ _OWN_TEXT = named_pattern("quotations", "own_text")
 _OF_AUTHOR = re.compile(r"\b(?:I|[Ww]e|[Yy]ou)(?:['’]ve| have)?(?: just| also| already)? $")
 _SAYS_SO = named_pattern("quotations", "says_so")
 _ANNOUNCED = named_pattern("quotations", "announced")
+_ABROAD = named_pattern("quotations", "announced_abroad")
 _SOURCES = {kind: named_pattern("quotations", f"source_{kind}") for kind in ("mail", "page", "document", "chat", "log")}
 ASIDE = named_pattern("quotations", "aside")
 OF_ONESELF = named_pattern("quotations", "of_oneself")
@@ -50,6 +54,7 @@ CASTS = named_pattern("quotations", "casts")
 ON_USER = named_pattern("quotations", "on_user")
 CLAUSE = named_pattern("quotations", "clause")
 HANDED_ON = named_pattern("quotations", "handed_on")
+SIGNED_AT_END = named_pattern("quotations", "signed_at_end")
 HEADS = tuple(named_pattern("quotations", name) for name in ("title", "byline", "ticket", "taken_down"))
 """What stands above a text that somebody else wrote, or opens its first line."""
 
@@ -91,7 +96,7 @@ def is_announced(intro: str) -> bool:
     here = _POINTS_AT.search(intro)
     shown = "" if here is None else intro[here.end() :]
     pointed = _POINTED_AT.search(shown) is not None or source(shown) is not None
-    return pointed or any(pattern.search(intro) for pattern in (_SAYS_SO, _ANNOUNCED))
+    return pointed or any(pattern.search(intro) for pattern in (_SAYS_SO, _ANNOUNCED, _ABROAD))
 
 
 def is_own_text(intro: str) -> bool:

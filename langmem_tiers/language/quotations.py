@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from langmem_tiers.language.quotation_signs import (
@@ -20,7 +21,9 @@ from langmem_tiers.language.quotation_signs import (
     CLAUSE,
     HANDED_ON,
     HEADS,
+    LONGEST_LINE,
     ON_USER,
+    SIGNED_AT_END,
     Kind,
     Quotation,
     lines_of,
@@ -29,6 +32,7 @@ from langmem_tiers.language.quotation_signs import (
 from langmem_tiers.language.quoted_lines import asked_about, passages
 from langmem_tiers.language.quoted_spans import inline, tagged
 from langmem_tiers.language.sentences import Sentence, sentences
+from langmem_tiers.types import Drawer
 
 
 def quotations(text: str) -> tuple[Quotation, ...]:
@@ -56,6 +60,22 @@ def _found(text: str) -> tuple[Quotation, ...]:
 
 
 _remembered = lru_cache(maxsize=1_000)(_found)
+
+
+def quoted_in(message: Drawer) -> tuple[Quotation, ...]:
+    """What a user's message only quotes: all of it if it goes on with what the one before announced."""
+    if message.role != "user":
+        return ()
+    found = quotations(message.content)
+    if message.origin != "quoted":
+        return found
+    whole = quotation(0, len(message.content), "text", "")
+    return (replace(whole, origin=found[0].origin) if found else whole,)
+
+
+def own_words_of(message: Drawer) -> str:
+    """A user's message with blanks for what it only quotes."""
+    return blanked(message.content, quoted_in(message))
 
 
 def own_words(text: str) -> str:
@@ -180,13 +200,16 @@ def origins(quoted: Iterable[Quotation]) -> str:
     return " and ".join(dict.fromkeys(each.origin for each in quoted))
 
 
-_HINTS = re.compile('[\n:>`<"“„«「『‹：\\[{]')
+_HINTS = re.compile('[\n:>`<"“„«»「『‹‘‚：\\[{]')
+_SINGLE_OPENS = re.compile(r"'(?<!\w')\w")
 
 
 def _may_quote(text: str) -> bool:
     """Whether a text has any of the signs at all: most messages have none."""
-    return any(pattern.search(text) for pattern in (_HINTS, CASTS, HANDED_ON)) or any(
-        pattern.match(text) for pattern in (ADDRESS, ON_USER, CLAUSE, *HEADS)
+    return (
+        any(pattern.search(text) for pattern in (_HINTS, _SINGLE_OPENS, CASTS, HANDED_ON))
+        or any(pattern.match(text) for pattern in (ADDRESS, ON_USER, CLAUSE, *HEADS))
+        or SIGNED_AT_END.search(text[-LONGEST_LINE:]) is not None
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import NamedTuple
 
 from langmem_tiers.language.quotation_signs import (
@@ -17,6 +17,7 @@ from langmem_tiers.language.quotation_signs import (
     LONGEST_LINE,
     ON_USER,
     PAIRS,
+    SIGNED_AT_END,
     TAG,
     Kind,
     Line,
@@ -29,6 +30,7 @@ from langmem_tiers.language.quotation_signs import (
     says_own,
     source,
 )
+from langmem_tiers.language.quoted_spans import closing
 from langmem_tiers.language.word_lists import named_pattern, table
 
 _HEADERS: dict[str, str] = {
@@ -53,6 +55,8 @@ _OF_ONESELF = re.compile(r"\b(?:me|[Mm]y|I|mine|myself|us|our)\b")
 _DIVIDER = named_pattern("quotations", "divider")
 _ATTRIBUTION = named_pattern("quotations", "attribution")
 _ASKED_OF = named_pattern("quotations", "asked_of")
+_COMES_ABROAD = named_pattern("quotations", "comes_next_abroad")
+_COMES_NEXT = named_pattern("quotations", "comes_next")
 _SPEAKER = named_pattern("quotations", "speaker")
 _STAMPED = named_pattern("quotations", "stamped")
 _LOGGED = named_pattern("quotations", "logged")
@@ -65,6 +69,17 @@ _SMALL_PRINT = named_pattern("quotations", "small_print")
 _AGAIN = named_pattern("quotations", "again")
 _OUTSIDE = named_pattern("quotations", "outside")
 _ASKS_ABOUT_IT = named_pattern("quotations", "asks_about_it")
+_OPENS_LINE = re.compile(r"(?:^[ \t*_]{0,8}|[:：][ \t]{0,3})(?P<mark>[\"“„«»「『‹‘‚'])(?=\w)")
+_RULE = re.compile(r"[ \t]{0,8}(?P<sign>[-_=*~#+<>\"'.])(?:[ \t]?(?P=sign)){2,200}[ \t]*$")
+_OPPOSITE = {">": "<"}
+_BEGINS = named_pattern("quotations", "begins")
+_ENDS = named_pattern("quotations", "ends")
+_SIGNED_BELOW = named_pattern("quotations", "signed_below")
+_NAME_LINE = named_pattern("quotations", "name_line")
+_CARD = named_pattern("quotations", "card")
+_SALUTATION = named_pattern("quotations", "salutation")
+_REACHED_AT = re.compile(r"\S@\S|\+?\d[\d ()/-]{6,20}")
+_LONGEST_CARD = 8
 _OF_PROMPTS = tuple(named_pattern("quotations", name) for name in ("of_models", "of_rules", "of_replies", "of_user"))
 _LEAST_OF_PROMPT = 2
 
@@ -88,7 +103,7 @@ def passages(lines: Sequence[Line]) -> Iterator[tuple[int, int, Kind, str]]:
     until = 0
     for each in sorted(_passages(lines)):
         if not each.open:
-            yield lines[each.first].start, lines[each.last - 1].stop, each.kind, each.who
+            yield lines[each.first].start + each.skipped, lines[each.last - 1].stop, each.kind, each.who
         elif each.first >= until:
             until = _end(lines, each)
             yield lines[each.first].start + each.skipped, lines[until - 1].stop, each.kind, each.who
@@ -110,6 +125,98 @@ def _passages(lines: Sequence[Line]) -> Iterator[_Passage]:
     yield from _by_register(lines, inside)
     yield from _headed(lines)
     yield from _prompts(lines)
+    yield from _signed(lines)
+    if len(lines) > 1:
+        yield from _in_marks(lines)
+        yield from _ruled_off(lines, inside)
+
+
+def _in_marks(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """From a quotation mark that opens at the beginning of a line, or behind a colon, to the line that closes it."""
+    opened = [(number, found) for number, line in enumerate(lines) if (found := _OPENS_LINE.search(line.text))]
+    opened = [each for each in opened if not closing(lines[each[0]].text.rstrip("\n"), each[1].end(), each[1]["mark"])]
+    ends = {mark: _last_closed(lines, mark) for mark in {found["mark"] for _, found in opened}}
+    until = 0
+    for number, found in opened:
+        last = ends[found["mark"]]
+        if until <= number < last:
+            until = last + 1
+            yield _Passage(
+                number, until, "text", named(found.string[: found.start("mark")]), skipped=found.start("mark")
+            )
+
+
+def _last_closed(lines: Sequence[Line], mark: str) -> int:
+    """The last line that closes a quotation mark which it has not opened; -1 without one."""
+    shown = ((number, lines[number].text.rstrip(" .,!?…\n")) for number in range(len(lines) - 1, -1, -1))
+    ending = ((number, text) for number, text in shown if text.endswith(tuple(PAIRS[mark])))
+    return next((number for number, text in ending if not _pairs_up(text, mark, PAIRS[mark])), -1)
+
+
+def _pairs_up(shown: str, opening: str, closes: str) -> bool:
+    """Whether what a line closes was opened in it."""
+    if opening in closes:
+        return shown.count(opening) % 2 == 0
+    return shown.count(opening) >= sum(map(shown.count, closes))
+
+
+def _ruled_off(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
+    """What stands between lines of the same signs, such as "---", or between BEGIN and END."""
+    ruled: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        if number not in inside and not line.blank and (found := _RULE.match(line.text)):
+            ruled.setdefault(_OPPOSITE.get(found["sign"], found["sign"]), []).append(number)
+    for first, last in ((places[0], places[-1]) for places in ruled.values()):
+        if last - first > 1 and not any(is_own_text(line.text[:LONGEST_LINE]) for line in lines[:first]):
+            yield _Passage(first, last + 1, "text")
+    begins = next((number for number, line in enumerate(lines) if _BEGINS.match(line.text)), None)
+    ends = [number for number, line in enumerate(lines) if _ENDS.match(line.text)]
+    if begins is not None and ends and ends[-1] > begins:
+        yield _Passage(begins, ends[-1] + 1, "text")
+
+
+def _signed(lines: Sequence[Line]) -> Iterator[_Passage]:
+    """What stands above somebody's name: "… -- Tom", "— Tom, 3 March", or the signature of a business mail."""
+    written = [number for number, line in enumerate(lines) if not line.blank]
+    letters: list[_Passage] = []
+    paragraph, above = 0, ""
+    for place, number in enumerate(written):
+        paragraph = number if number and lines[number - 1].blank else paragraph
+        text = lines[number].text[:LONGEST_LINE]
+        if SIGNED_AT_END.search(lines[number].text[-LONGEST_LINE:]):
+            yield _Passage(paragraph, number + 1, "text")
+        elif (found := _SIGNED_BELOW.match(text)) and _ends_sentence(above):
+            letters.append(_Passage(number, number + 1, "text", person(found["who"])))
+        elif size := _card(lines, written[place : place + _LONGEST_CARD], above):
+            letters.append(_Passage(number, written[place + size - 1] + 1, "mail", person(text)))
+        above = text
+    if letters:
+        begins = _letters_begin(lines)
+        yield from (
+            each._replace(first=max(0, next(place for place in begins if place < each.first))) for each in letters
+        )
+
+
+def _ends_sentence(text: str) -> bool:
+    return text.rstrip(" \n\"”»“'’*_").endswith((".", "!", "?", "…")) and not _SIGN_OFF.match(text)
+
+
+def _letters_begin(lines: Sequence[Line]) -> tuple[int, ...]:
+    """Where a signed text may begin, the likeliest first: at a salutation, behind a first question, above all."""
+    greets = (number for number, line in enumerate(lines) if _SALUTATION.match(line.text[:LONGEST_LINE]))
+    asks = (number for number, line in enumerate(lines) if line.blank and number)
+    behind = (number + 1 for number in asks if lines[number - 1].text.rstrip().endswith("?"))
+    return next(greets, len(lines)), next(behind, len(lines)), -1
+
+
+def _card(lines: Sequence[Line], numbers: Sequence[int], above: str) -> int:
+    """How many lines a signature has that begins here with a name: a job, a company, an address; 0 if it is none."""
+    shown = [lines[number].text[:LONGEST_LINE] for number in numbers]
+    if not _NAME_LINE.match(shown[0]):
+        return 0
+    below = [*takewhile(_CARD.search, shown[1:])]
+    reached = len(below) > 1 and any(_REACHED_AT.search(each) for each in below)
+    return 1 + len(below) if below and (reached or _SIGN_OFF.match(above)) else 0
 
 
 def _fenced(lines: Sequence[Line], fences: Sequence[int]) -> Iterator[_Passage]:
@@ -264,7 +371,7 @@ def _announced(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
         if number in inside or line.blank or _MARKED.match(line.text):
             continue
         text = line.text.strip()[-LONGEST_LINE:]
-        if not (text.endswith((":", "：")) or _ASKED_OF.search(text) or _URL.match(text)):
+        if not (text.endswith((":", "：")) or _asks_for(text) or _URL.match(text)):
             continue
         near = range(number + 1, min(number + 4, len(lines)))
         below = next((place for place in near if not lines[place].blank), None)
@@ -276,6 +383,25 @@ def _announced(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
             yield _Passage(below, last or len(lines), kind or "text", named(text), open=not last)
         elif _URL.match(text):
             yield _Passage(number, len(lines), "page", open=True)
+
+
+def announces_more(lines: Sequence[Line]) -> bool:
+    """Whether a message ends where it says that somebody else's text comes: "Here is the mail:", headers of a mail."""
+    written = [number for number, line in enumerate(lines) if not line.blank]
+    if not written:
+        return False
+    last = lines[written[-1]].text.strip()[-LONGEST_LINE:]
+    if last.endswith((":", "：")) and _announces(last, source(last)):
+        return True
+    if _DIVIDER.match(last) or _ATTRIBUTION.match(last) or _COMES_NEXT.search(last) or _COMES_ABROAD.search(last):
+        return True
+    near = written[-_MOST_HEADERS:]
+    return any(_headers(lines, number)[0] == written[-1] - number + 1 for number in near)
+
+
+def fences(text: str) -> int:
+    """How many lines of a text open or close a fence."""
+    return sum(_FENCE.match(line) is not None for line in text.splitlines()) if "```" in text or "~~~" in text else 0
 
 
 def _is_marked(text: str) -> bool:
@@ -301,7 +427,12 @@ def _announces(text: str, kind: Kind | None) -> bool:
         last = re.split(r"(?<=[.!?…])\s", text)[-1]
         announced = is_announced(last) or _ASKED_OF.search(last) or (kind and not says_own.search(last))
         return bool(announced) and not is_own_text(last)
-    return _ASKED_OF.search(text) is not None and not is_own_text(text)
+    return _asks_for(text) and not is_own_text(text)
+
+
+def _asks_for(text: str) -> bool:
+    """Whether words without a colon ask for work on a text that follows, or say that one does."""
+    return _ASKED_OF.search(text) is not None or _COMES_ABROAD.search(text) is not None
 
 
 def _by_register(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:

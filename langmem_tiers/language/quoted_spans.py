@@ -12,6 +12,7 @@ from langmem_tiers.language.quotation_signs import (
     OF_ONESELF,
     PAIRS,
     SAID_BY,
+    SINGLE,
     TAG,
     Kind,
     Line,
@@ -31,7 +32,8 @@ _MARKUP = re.compile(r"<!--|<!DOCTYPE\b|<\?xml\b", re.IGNORECASE)
 _VOID = frozenset(["br", "hr", "img", "input", "meta", "link", "wbr"])
 _LIGHT = frozenset(["b", "i", "u", "s", "em", "strong", "small", "sub", "sup", "kbd", "br"])
 _TICKED = re.compile(r"(?<!`)`(?!`)(?P<said>[^`\n]{1,1000})`(?!`)")
-_OPENS = re.compile('["“„«「『‹]')
+_OPENS = re.compile(r"[\"“„«»「『‹‘‚]|(?<!\w)'(?=\w)")
+_SINGLE_CLOSES = re.compile(r"(?:(?<=[.!?…,])['’‘](?!\w)|['’‘](?=\W{0,3}$))")
 _FINITE = re.compile(
     r"\b(?:I|you|we|they|he|she|it|I'm|you're|please|never|always|don't|do not|is|are|was|were|has|have|will|must"
     r"|should|can|loves?|likes?|prefers?|wants?|lives?|works?|hates?|needs?|user)\b",
@@ -192,10 +194,10 @@ def _in_marks(shown: str) -> Iterator[tuple[int, int, str]]:
         before = shown[max(0, start - LONGEST_LINE) : start].rstrip()
         introduced = before.endswith((":", "：")) or not before
         ends = [number for number in (shown.rfind(each) for each in closes) if number > start] if introduced else []
-        stop = max(ends, default=0) or _closing(shown, start + 1, closes)
+        stop = max(ends, default=0) or closing(shown, start + 1, found[0])
         if not stop:
             unclosed.add(closes)
-            if not introduced or len(shown) - start < _LEAST_SAID:
+            if not introduced or found[0] in SINGLE or len(shown) - start < _LEAST_SAID:
                 continue
             stop = len(shown) - 1  # it goes on in the next line
         said = shown[start + 1 : stop]
@@ -204,10 +206,13 @@ def _in_marks(shown: str) -> Iterator[tuple[int, int, str]]:
         place = stop + 1
 
 
-def _closing(shown: str, start: int, closes: str) -> int:
-    """The place of the mark that closes a quotation; 0 if there is none."""
+def closing(shown: str, start: int, opening: str) -> int:
+    """The place of the mark that closes a quotation of a line; 0 if there is none."""
+    if opening in SINGLE:
+        found = _SINGLE_CLOSES.search(shown, start)
+        return found.start() if found else 0
     for number in range(start, len(shown)):
-        if shown[number] in closes and not (number + 1 < len(shown) and shown[number + 1].isalnum()):
+        if shown[number] in PAIRS[opening] and not (number + 1 < len(shown) and shown[number + 1].isalnum()):
             return number
     return 0
 

@@ -52,7 +52,7 @@ def _restate(store: SpaceStore, first: int, chunk_characters: int) -> int:
     missing: list[dict[str, Any]] = []
     changed: dict[int, int] = {}
     for row in speaking:
-        told = turns.statements_of(row.content, role=row.role, speaker=row.speaker)
+        told = turns.statements_of(row.content, role=row.role, origin=row.origin, speaker=row.speaker)
         missing += _missing(row, turns.cut(row.content, told, chunk_characters), held.get(row.number, ()))
         states = turns.states(row.content, told)
         if states != row.states:

@@ -148,7 +148,7 @@ def own_words(source: SpaceSnapshot, numbers: Collection[int], *, most: int = _L
     known = sorted(_said_by_then(source, set(numbers)), reverse=True)[:most]
     found = drawers.read(source.connection, source.key, known)
     own = ((number, drawer) for number, drawer in found.items() if drawer.role == "user")
-    return {number: replace(drawer, content=quotations.own_words(drawer.content)) for number, drawer in own}
+    return {number: replace(drawer, content=quotations.own_words_of(drawer)) for number, drawer in own}
 
 
 def _nearest(source: SpaceSnapshot, vector: Vectors | None) -> list[int]:

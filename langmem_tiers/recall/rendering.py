@@ -14,7 +14,7 @@ from langmem_tiers import block_lines
 from langmem_tiers.fencing import CLOSING, OPENING, escape
 from langmem_tiers.language.chatter import SENTENCE_END, telling_part
 from langmem_tiers.language.quotation_signs import Quotation
-from langmem_tiers.language.quotations import marked, origins, quotations, whole_lines
+from langmem_tiers.language.quotations import marked, origins, quoted_in, whole_lines
 from langmem_tiers.language.words import occurs
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
@@ -62,11 +62,6 @@ def render(items: Sequence[str], header: str = HEADER) -> str:
     if not items:
         return ""
     return "\n".join((OPENING, header, *items, CLOSING))
-
-
-def quoted_in(drawer: Drawer) -> tuple[Quotation, ...]:
-    """What a user's message only quotes."""
-    return quotations(drawer.content) if drawer.role == "user" else ()
 
 
 def render_quoted(quoted: Sequence[Quotation]) -> str:

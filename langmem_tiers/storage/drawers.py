@@ -207,6 +207,31 @@ def reinstate(connection: Connection, space: str, number: int) -> None:
     connection.execute(update(drawers).where(*here(drawers, space, number=number)).values(superseded_by=None))
 
 
+class Spoken(NamedTuple):
+    """What somebody said last in a session."""
+
+    role: str
+    speaker: str | None
+    content: str
+    said_at: int
+
+
+_SAID_LAST = (
+    select(drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.content_hash, drawers.c.said_at)
+    .select_from(rooms.join(drawers, and_(*here(drawers), drawers.c.room == rooms.c.number)))
+    .where(*here(rooms, session=bindparam("session")), drawers.c.superseded_by.is_(None))
+    .where(drawers.c.number < bindparam("before"))
+    .order_by(drawers.c.place.desc())
+    .limit(bindparam("most"))
+)
+
+
+def said_last(connection: Connection, space: str, session: str, *, before: int | None, most: int) -> list[Spoken]:
+    """The last current turns of a session, those before a drawer if one is given, newest first."""
+    values = {"space": space, "session": session, "before": before or 2**62, "most": most}
+    return [Spoken(row.role, row.speaker, row.content, row.said_at) for row in connection.execute(_SAID_LAST, values)]
+
+
 _OF_MESSAGES = select(turns.c.drawer).where(*here(turns), listed(turns.c.message_id))
 _OF_MESSAGES_HERE = _OF_MESSAGES.where(turns.c.session == bindparam("session"))
 

@@ -126,6 +126,7 @@ class SpokenText(NamedTuple):
 
     number: int
     role: str
+    origin: str
     speaker: str | None
     content: str
     states: int
@@ -133,7 +134,8 @@ class SpokenText(NamedTuple):
 
 def spoken_texts(connection: Connection, space: str, first: int, last: int) -> list[SpokenText]:
     """The drawers of a range that may contain statements, superseded ones too: an edit may be undone."""
-    columns = (drawers.c.number, drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.states)
+    names = ("number", "role", "origin", "speaker", "content", "states")
+    columns = [drawers.c[name] for name in names]
     speaking = or_(drawers.c.role == "user", drawers.c.speaker.is_not(None))
     return [SpokenText(*row) for row in connection.execute(_in_range(columns, space, first, last).where(speaking))]
 

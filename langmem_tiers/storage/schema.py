@@ -59,7 +59,7 @@ def _optional(name: str, kind: type[TypeEngine[Any]] | TypeEngine[Any], comment:
 def _authorship() -> tuple[Column[Any], ...]:
     """Where a record of knowledge comes from, and who stands behind it."""
     return (
-        _column("origin", Text, "user, assistant, tool, system, import or dream; set by code only."),
+        _column("origin", Text, "user, assistant, tool, system, import, dream or quoted; set by code only."),
         _column("path", Text, "Which path made it: user, tool, rule or model."),
         _column("authority", Integer, "0 system, 1 agent, 2 said by the user, 3 user correction."),
     )

@@ -12,6 +12,8 @@ import re
 import unicodedata
 from html import unescape
 
+from langmem_tiers.language.name_matching import in_latin
+
 # How instructions are worded: patterns for lower-case text with single blanks, by their effect.
 # A verb that begins a clause is a command; after "I", "to" or a name it is part of a story.
 _COMMAND = (
@@ -151,5 +153,5 @@ def _plain(text: str) -> str:
     shown = unescape(text)
     if not shown.isascii():
         normal = unicodedata.normalize("NFKC", shown)
-        shown = "".join(sign for sign in normal if unicodedata.category(sign) != "Cf")
+        shown = in_latin("".join(sign for sign in normal if unicodedata.category(sign) != "Cf"))
     return _BLANKS.sub(" ", shown.lower())

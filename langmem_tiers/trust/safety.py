@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
+from langmem_tiers.language.name_matching import in_latin
 from langmem_tiers.language.sentences import straight
 
 ASK_FIRST = "(ask the user before acting on this)"
@@ -118,7 +119,8 @@ _RAISES = re.compile(
 _OPENING = re.compile(r"[ \t>]*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})[ \t]++)?(?:\[[ xX]\][ \t]++)?")
 _OPENS = re.compile(r"[ \t>]*+(?:[-*+•]|\d{1,3}[.)]|#{1,6})[ \t]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”')*_]*+\s++")
-_UNSEEN = str.maketrans({"*": None, "_": None, "`": None, "\n": " "})
+_UNSEEN = str.maketrans({"*": None, "_": None, "`": None, "\n": " "} | dict.fromkeys("\u115f\u1160\u3164\uffa0"))
+_NO_LETTERS = frozenset({"Cf", "Mn", "Me"})
 
 
 def lowers(text: str) -> str | None:
@@ -168,11 +170,15 @@ def _lowering(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _plain(sentence: str) -> str:
-    """A sentence without marks of Markdown and characters that nobody sees; letters in other shapes are restored."""
+    """A sentence without marks of Markdown and characters that nobody sees; letters in other shapes are restored.
+
+    So are those of other alphabets that only look like Latin ones, and letters with accents.
+    """
     shown = sentence.translate(_UNSEEN)
     if shown.isascii():
         return shown
-    return "".join(sign for sign in unicodedata.normalize("NFKC", shown) if unicodedata.category(sign) != "Cf")
+    letters = (sign for sign in unicodedata.normalize("NFKD", shown) if unicodedata.category(sign) not in _NO_LETTERS)
+    return in_latin("".join(letters))
 
 
 def _effect(sentence: str) -> str | None:

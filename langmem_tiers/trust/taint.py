@@ -11,7 +11,7 @@ from langmem_tiers.records import Said
 from langmem_tiers.types import Origin
 
 # The most trusted first. What a tool brings in was written by the author of the page or the mail it read.
-_BY_TRUST: tuple[Origin, ...] = ("user", "import", "assistant", "dream", "system", "tool")
+_BY_TRUST: tuple[Origin, ...] = ("user", "import", "assistant", "dream", "quoted", "system", "tool")
 _SAID_BY_USERS = frozenset({"user", "import"})
 
 

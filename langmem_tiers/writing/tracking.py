@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
@@ -27,6 +27,7 @@ from langmem_tiers.types import TrackReport, Turn
 from langmem_tiers.writing import turns as incoming
 from langmem_tiers.writing.branches import abandoned, forks_of
 from langmem_tiers.writing.history_matching import Utterance, match_history
+from langmem_tiers.writing.passing_on import LOOKED_BACK, with_origins
 from langmem_tiers.writing.turns import IncomingTurn, new_drawer
 
 if TYPE_CHECKING:
@@ -196,7 +197,13 @@ class _Tracker:
                     plan.replaced[message_id] = version.drawer
         if self._conversation.history and plan.touched:
             plan.left = self._left(plan)
+        plan.new = with_origins(plan.new, list(last.values()), lambda each: self._said_before(each, plan))
         return plan
+
+    def _said_before(self, each: IncomingTurn, plan: _Plan) -> Iterator[drawers.Spoken]:
+        """What was said last in the session before a turn, or before the wording that it replaces; read lazily."""
+        at, replaced = (self._connection, self._space, self._session), plan.replaced.get(each.message_id)
+        yield from drawers.said_last(*at, before=replaced, most=LOOKED_BACK)
 
     def _news(self, last: Mapping[str, IncomingTurn], known: Mapping[str, Mapping[bytes, Version]]) -> list[Spoken]:
         """The turns that may have to be stored, as they are recognised if they were forgotten."""

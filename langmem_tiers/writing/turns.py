@@ -55,7 +55,7 @@ def read(
 def new_drawer(incoming: IncomingTurn, settings: TextSettings) -> NewDrawer:
     """The drawer of a turn, with its tags and chunks."""
     turn = incoming.turn
-    told = statements_of(turn.content, role=turn.role, speaker=turn.speaker)
+    told = statements_of(turn.content, role=turn.role, origin=turn.origin, speaker=turn.speaker)
     limit = settings.chunk_characters
     spans = dict.fromkeys((*split(turn.content, limit), *cut(turn.content, told, limit)))
     return NewDrawer(
@@ -72,13 +72,13 @@ def new_drawer(incoming: IncomingTurn, settings: TextSettings) -> NewDrawer:
     )
 
 
-def statements_of(content: str, *, role: str, speaker: str | None) -> tuple[Span, ...]:
+def statements_of(content: str, *, role: str, origin: str | None, speaker: str | None) -> tuple[Span, ...]:
     """Spans in which people speak about themselves: users and named speakers; an assistant's "I" is only a phrase.
 
     What a user only quotes is somebody else's.
     """
     if role == "user":
-        return statements(own_words(content))
+        return () if origin == "quoted" else statements(own_words(content))
     return statements(content) if speaker else ()
 
 
