@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import tombstones, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.knowledge.neighbours import find_neighbours
+from langmem_tiers.knowledge.neighbours import neighbours_by_words
 from langmem_tiers.knowledge.preferences import CONFIRMED
 from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.storage import entries
@@ -57,22 +57,17 @@ def import_entry(context: SpaceContext, imported: ImportedEntry) -> Became:
     """
     new = _new(context, imported)
     least = context.settings.knowledge.merge_similarity
-    with context.open() as store:
-        with store.reading() as connection:
-            writer = EntryWriter(connection, store.key, to_millis(context.clock()))
-            new = _under_free_id(writer, new, imported)
-            if _is_known(writer, new):
-                return "known"
-        neighbours = find_neighbours(store, [new.content])
-        with store.writing() as connection:
-            writer = EntryWriter(connection, store.key, to_millis(context.clock()))
-            if _is_known(writer, new):
-                return "known"
-            if tombstones.is_buried(writer, new.content):
-                return "deleted"
-            known = writer.known(new.content, project=None, agent=None, neighbours=neighbours)
-            became: Became = "merged" if writer.place(new, (), known, least=least).outcome == "merged" else "saved"
-            _date(writer, writer.existing(new.id), imported)
+    with context.open() as store, store.writing() as connection:
+        neighbours = neighbours_by_words(store, connection, new.content)
+        writer = EntryWriter(connection, store.key, to_millis(context.clock()))
+        new = _under_free_id(writer, new, imported)
+        known = writer.known(new.content, project=None, agent=None, neighbours=neighbours)
+        if known.twin is not None or writer.read(new.id) is not None:
+            return "known"
+        if tombstones.is_buried(writer, new.content):
+            return "deleted"
+        became: Became = "merged" if writer.place(new, (), known, least=least).outcome == "merged" else "saved"
+        _date(writer, writer.existing(new.id), imported)
     context.wake()
     return became
 

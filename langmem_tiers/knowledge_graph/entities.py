@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langmem_tiers.clock import from_millis, to_millis
+from langmem_tiers.clock import from_millis
 from langmem_tiers.errors import AmbiguousEntity, InvalidInput, UnknownEntity
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge_graph import naming
@@ -60,29 +60,44 @@ def upsert_entity(graph: GraphTransaction, named: NamedEntity) -> Entity:
     return upsert_entities(graph, [named])[0]
 
 
-def upsert_entities(graph: GraphTransaction, several: Sequence[NamedEntity], *, unbury: bool = True) -> list[Entity]:
-    """Like `upsert_entity`, for several names looked up at once; without `unbury`, tombstones are left alone."""
+def upsert_entities(
+    graph: GraphTransaction, several: Sequence[NamedEntity], *, unbury: bool = True, to_relate: bool = False
+) -> list[Entity]:
+    """Like `upsert_entity`, for several names looked up at once; without `unbury`, tombstones are left alone.
+
+    With `to_relate`, a relation between them follows, whose number is reserved with theirs.
+    """
     slugs = [naming.slug(each.name) for each in several]
     known = entities.of_slugs(*graph.at, set(slugs))
+    if missing := sum(not found for found in known.values()):
+        graph.reserve({entities.NEWEST: missing} | ({relations.NEWEST: 1} if to_relate else {}))
     made: list[Entity] = []
+    new: set[int] = set()
+    changed: list[Entity] = []
     for each, slug in zip(several, slugs, strict=True):
         of_type = naming.check_type(each.type)
         found = _named(graph, each.name, of_type, slug, known[slug])
-        aliases = _aliases(graph, each, each.name if found is None else found.name)
+        one = _new(graph, each, of_type) if found is None else _updated(graph, found, each, of_type)
         if found is None:
-            one = insert_entity(graph, each, of_type)
-            known[slug].append(one)
-        else:
-            one = _updated(graph, found, each, of_type)
-        if _add(graph, one.number, one.name, aliases, each.evidence):
-            graph.log_entities(one.number)
-        own = entities.by_numbers(*graph.at, [one.number])[one.number] if aliases else one
-        known = {slug: [own if each.number == own.number else each for each in same] for slug, same in known.items()}
-        made.append(own)
+            new.add(one.number)
+        if one is not found:
+            changed.append(one)
+        known[slug] = [*(same for same in known[slug] if same.number != one.number), one]
+        made.append(one)
+    graph.put_entities(changed, new=new)
+    made = [_extended(graph, one, each) for one, each in zip(made, several, strict=True)]
     spoken_of = [each for each in several if each.authority >= Authority.AGENT]
     if unbury and spoken_of:
         unbury_entities(graph, (name for each in spoken_of for name in (each.name, *each.aliases)))
     return made
+
+
+def _extended(graph: GraphTransaction, one: Entity, named: NamedEntity) -> Entity:
+    """An entity after aliases and evidence were added to it."""
+    aliases = _aliases(graph, named, one.name)
+    if _add(graph, one.number, one.name, aliases, named.evidence):
+        graph.log_entities(one.number)
+    return entities.by_numbers(*graph.at, [one.number])[one.number] if aliases else one
 
 
 def add_distinct_entity(graph: GraphTransaction, named: NamedEntity) -> Entity:
@@ -106,12 +121,18 @@ def add_distinct_entity(graph: GraphTransaction, named: NamedEntity) -> Entity:
 
 def insert_entity(graph: GraphTransaction, named: NamedEntity, of_type: str) -> Entity:
     """Store a new entity without aliases and evidence."""
+    new = _new(graph, named, of_type)
+    graph.put_entities([new], new={new.number})
+    return new
+
+
+def _new(graph: GraphTransaction, named: NamedEntity, of_type: str) -> Entity:
     is_user = naming.is_self(named.name)
     kept = graph.settings.privacy.derived == "keep"
     name = naming.USER if is_user else naming.require_no_pronoun(naming.check(named.name, secrets=kept))
     seen, now = from_millis(graph.now if named.seen is None else named.seen), from_millis(graph.now)
-    new = Entity(
-        number=0,
+    return Entity(
+        number=graph.next_number(entities.NEWEST),
         id=new_id(),
         name=name,
         type="person" if is_user else of_type,
@@ -124,9 +145,6 @@ def insert_entity(graph: GraphTransaction, named: NamedEntity, of_type: str) -> 
         created_at=now,
         updated_at=now,
     )
-    stored = entities.put(*graph.at, new)
-    graph.log_entities(stored.number)
-    return stored
 
 
 def find_entity(graph: GraphTransaction, which: str, *, type: str | None = None, whole: bool = True) -> Entity | None:
@@ -216,16 +234,6 @@ def _updated(graph: GraphTransaction, known: Entity, named: NamedEntity, of_type
     )
     if replace(updated, updated_at=known.updated_at) == known:
         return known
-    stored = {
-        "type": updated.type,
-        "authority": int(updated.authority),
-        "metadata": entities.stored_metadata(updated.metadata),
-        "first_seen": to_millis(updated.first_seen),
-        "last_seen": to_millis(updated.last_seen),
-        "updated_at": graph.now,
-    }
-    entities.change(*graph.at, known.number, stored)
-    graph.log_entities(known.number)
     return updated
 
 

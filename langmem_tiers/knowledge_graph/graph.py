@@ -169,7 +169,7 @@ class KnowledgeGraph(GraphQueries):
             if name is not None
         ]
         with writing(self._context) as graph:
-            known = entities.upsert_entities(graph, ends, unbury=False)
+            known = entities.upsert_entities(graph, ends, unbury=False, to_relate=True)
             new = NewRelation(
                 subject=known[0],
                 predicate=said,

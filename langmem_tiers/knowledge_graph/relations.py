@@ -107,7 +107,9 @@ def _added(graph: GraphTransaction, new: NewRelation, said_as: str, named: Seque
     if by_tool and own.last.reason in DISPLACING:
         raise AuthorityTooLow(f"A tool's result does not change what was said of {subject.name[:80]!a}.")
     changed = [each for each in written if each.number != row.number]
-    relation, *others = graph.relations([own, *changed], known=(*rivals, own))
+    ends = [each for each in (subject, target) if isinstance(each, Entity)]
+    bare = () if new.evidence or own.number in {each.number for each in rivals} else (own.number,)
+    relation, *others = graph.relations([own, *changed], known=(*rivals, own), ends=ends, bare=bare)
     return RelationLanded(relation=relation, outcome=placed.outcome, changed=tuple(others))
 
 
@@ -294,8 +296,8 @@ def _stored(
     """The relation that states this now, new or existing, with its evidence."""
     known = next((each for each in rivals if each.number == placed.interval.number), None)
     if known is None:
-        row = row._replace(number=relations.reserve(*graph.at, 1), id=new_id())
-        relations.put_rows(*graph.at, [row])
+        row = row._replace(number=graph.next_number(relations.NEWEST), id=new_id())
+        graph.put_relation(row)
     else:
         if placed.outcome != "known" and placed.interval.stated_end != known.last.stated_to:
             graph.require(known, new.authority, by_tool=row.rank < 0)
@@ -388,9 +390,12 @@ def rivals_of(graph: GraphTransaction, row: RelationRow) -> list[RelationRow]:
     Where several may hold at a time, only those that state the same; for a symmetric predicate, in either direction.
     """
     both_ways = predicates.symmetric(row.predicate)
+    ends = [end for end in (row.subject, row.object) if end is not None]
     if graph.single(row.predicate, row.kind):
-        starts = [row.subject, row.object] if both_ways and row.object is not None else [row.subject]
+        starts = ends if both_ways else [row.subject]
         return group_of(graph, [graph.canonical(each) for each in starts], row.predicate)
+    if any(map(graph.unrelated, ends)):
+        return []
     subjects = graph.one_with(row.subject)
     if row.object is None:
         return relations.to_value(*graph.at, subjects, row.predicate, row.value or "", kind=row.kind)
@@ -407,7 +412,8 @@ def group_of(graph: GraphTransaction, starts: Collection[int], predicate: str) -
     A predicate that is single-valued at both ends also affects the relations at the other end, and so on.
     """
     if not predicates.symmetric(predicate):
-        return relations.group(*graph.at, [each for start in starts for each in graph.members(start)], predicate)
+        subjects = [each for start in starts if not graph.unrelated(start) for each in graph.members(start)]
+        return relations.group(*graph.at, subjects, predicate) if subjects else []
     found: dict[int, RelationRow] = {}
     met: set[int] = set()
     waiting = set(starts)

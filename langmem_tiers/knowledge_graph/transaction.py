@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
@@ -16,7 +16,7 @@ from langmem_tiers.errors import AuthorityTooLow, UnknownRelation
 from langmem_tiers.language import predicates
 from langmem_tiers.records import Authority, Entity, Relation
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import change_log, entities, relations
+from langmem_tiers.storage import change_log, entities, facts, relations
 from langmem_tiers.storage.change_log import Kind, ranges
 from langmem_tiers.storage.relations import RelationRow
 from langmem_tiers.wording import beginning
@@ -34,6 +34,9 @@ class GraphTransaction:
         self.at = (connection, space)
         self.now = now
         self.settings = settings or Settings()
+        self._added: set[int] = set()
+        self._related: set[int] = set()
+        self._reserved: defaultdict[str, list[int]] = defaultdict(list)
         self._changed: dict[Kind, set[int]] = {"entities.changed": set(), "relations.changed": set()}
         self._logs_at_end = False
 
@@ -44,6 +47,34 @@ class GraphTransaction:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
         if kind is None:
             self._append(self._changed)
+
+    # New records.
+
+    def reserve(self, steps: Mapping[str, int]) -> None:
+        """Have so many numbers ready under these names, in one statement."""
+        for name, last in facts.count_up_all(*self.at, steps).items():
+            self._reserved[name] += range(last - steps[name] + 1, last + 1)
+
+    def next_number(self, name: str) -> int:
+        """The number of a new record."""
+        if not self._reserved[name]:
+            self.reserve({name: 1})
+        return self._reserved[name].pop(0)
+
+    def put_entities(self, several: Sequence[Entity], *, new: Collection[int]) -> None:
+        """Store new and changed entities; `new` are the numbers of the new ones."""
+        entities.put_all(*self.at, several)
+        self._added.update(new)
+        self.log_entities(*(each.number for each in several))
+
+    def put_relation(self, row: RelationRow) -> None:
+        """Store a relation that has no version yet."""
+        relations.put_rows(*self.at, [row])
+        self._related.update(end for end in (row.subject, row.object) if end is not None)
+
+    def unrelated(self, number: int) -> bool:
+        """Whether there can be no relation of an entity: it was added just now."""
+        return number in self._added and number not in self._related
 
     # Merged entities.
 
@@ -61,10 +92,14 @@ class GraphTransaction:
 
     def canonical(self, number: int) -> int:
         """The number of the canonical entity: itself, or the end of its chain of merges."""
-        return entities.end_of_merges(number, self._merged_into) if number in self._merged_into else number
+        if number in self._added or number not in self._merged_into:
+            return number
+        return entities.end_of_merges(number, self._merged_into)
 
     def members(self, number: int) -> list[int]:
         """An entity with all that were merged into it, over any number of steps, lowest number first."""
+        if number in self._added:
+            return [number]
         found, waiting = {number}, [number]
         while waiting:
             waiting = [each for one in waiting for each in self._behind.get(one, ()) if each not in found]
@@ -79,6 +114,7 @@ class GraphTransaction:
         """Recompute the merges: one was made or undone, or entities were deleted."""
         self.__dict__.pop("_merged_into", None)
         self.__dict__.pop("_behind", None)
+        self._added.clear()
 
     # Relations and who may change them.
 
@@ -106,10 +142,21 @@ class GraphTransaction:
         return found
 
     def relations(
-        self, rows: Sequence[RelationRow], *, evidence: bool = True, known: Iterable[RelationRow] = ()
+        self,
+        rows: Sequence[RelationRow],
+        *,
+        evidence: bool = True,
+        known: Iterable[RelationRow] = (),
+        ends: Iterable[Entity] = (),
+        bare: Collection[int] = (),
     ) -> list[Relation]:
-        """Rows as the records that callers get, each as of its last version; `known` are rows already read."""
-        return relations.relations_of(*self.at, rows, with_evidence=evidence, known=known, merged=self._merged_into)
+        """Rows as the records that callers get, each as of its last version.
+
+        `known` are rows and `ends` canonical entities that have been read already; `bare` are those without evidence.
+        """
+        return relations.relations_of(
+            *self.at, rows, with_evidence=evidence, bare=bare, known=known, ends=ends, canonical=self.canonical
+        )
 
     def require(self, row: RelationRow, by: Authority, *, by_tool: bool = False) -> None:
         """Require that the author may change a relation; `by_tool` if that is a tool's result.

@@ -52,20 +52,23 @@ News = tuple[Kind, int | None, int | None]
 class Moment:
     """A snapshot of the records and the newest change in it; all followers can share one.
 
-    With `until`, in milliseconds, it stands for an earlier moment: what was said later does not count.
+    With `until`, in milliseconds, it stands for an earlier moment: what was said later does not count. `settled`
+    says of a writing transaction that it has not written anything yet.
     """
 
     connection: Connection
     head: int
     until: int | None = None
+    settled: bool = False
 
 
 _NEWEST = select(func.max(changes.c.position)).where(*here(changes))
 
 
-def moment(connection: Connection, space: str, until: int | None = None) -> Moment:
+def moment(connection: Connection, space: str, until: int | None = None, *, settled: bool = False) -> Moment:
     """The moment that a connection sees."""
-    return Moment(connection, int(connection.execute(_NEWEST, {"space": space}).scalar_one() or 0), until)
+    head = int(connection.execute(_NEWEST, {"space": space}).scalar_one() or 0)
+    return Moment(connection, head, until, settled)
 
 
 @dataclass(frozen=True, kw_only=True)

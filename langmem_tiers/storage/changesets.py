@@ -14,7 +14,8 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import Connection, LargeBinary, Table, func, insert, or_, select, update
 
-from langmem_tiers.storage import schema, tombstones
+from langmem_tiers.content import keyed_hash
+from langmem_tiers.storage import schema
 from langmem_tiers.storage.schema import changesets
 from langmem_tiers.storage.statements import delete_among, here
 
@@ -265,7 +266,7 @@ def rekey_tombstones(connection: Connection, space: str, secret: bytes) -> None:
 def _rekeyed(values: _Row | None, secret: bytes) -> _Row | None:
     if values is None:
         return None
-    return {**values, "key": tombstones.keyed(bytes.fromhex(values["key"]), secret).hex()}
+    return {**values, "key": keyed_hash(bytes.fromhex(values["key"]), secret).hex()}
 
 
 def drop(connection: Connection, space: str, dreams: Iterable[int]) -> None:

@@ -15,12 +15,12 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     literal_column,
     or_,
     select,
     update,
 )
+from sqlalchemy.dialects.sqlite import insert
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.language.slugs import name_key as slug_of
@@ -31,7 +31,7 @@ from langmem_tiers.storage.statements import AT_ONCE, among, delete_among, here,
 from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest entity was deleted.
-_NEWEST = "newest_entity"
+NEWEST = "newest_entity"
 
 
 class EntityRow(NamedTuple):
@@ -60,6 +60,14 @@ _ALIASES: ColumnClause[str] = literal_column(
 )
 _COLUMNS = (entities.c[name] for name in EntityRow._fields[:-1])
 _EVERY = select(*_COLUMNS, _ALIASES.label("aliases")).where(*here(entities))
+_NEW = insert(entities)
+_PUT = _NEW.on_conflict_do_update(
+    index_elements=["space", "number"],
+    set_={
+        name: _NEW.excluded[name] for name in ("type", "authority", "metadata", "first_seen", "last_seen", "updated_at")
+    },
+)
+_IDS = select(entities.c.number, entities.c.id).where(*here(entities), listed(entities.c.number))
 _OF_NUMBERS = _EVERY.where(listed(entities.c.number))
 
 # The drawers that mention an entity.
@@ -71,23 +79,34 @@ of_drawers = graph_evidence.of_entities.of_drawers
 
 def put(connection: Connection, space: str, new: Entity) -> Entity:
     """Store an entity without its aliases and evidence. Returns it with its number."""
-    number = facts.count_up(connection, space, _NEWEST)
-    row = {
-        "id": new.id,
-        "name": new.name,
-        "slug": slug_of(new.name),
-        "type": new.type,
-        "origin": new.origin,
-        "path": new.path,
-        "authority": int(new.authority),
-        "metadata": stored_metadata(new.metadata),
-        "first_seen": to_millis(new.first_seen),
-        "last_seen": to_millis(new.last_seen),
-        "created_at": to_millis(new.created_at),
-        "updated_at": to_millis(new.updated_at),
-    }
-    connection.execute(insert(entities).values(space=space, number=number, **row))
-    return replace(new, number=number)
+    stored = replace(new, number=facts.count_up(connection, space, NEWEST))
+    put_all(connection, space, [stored])
+    return stored
+
+
+def put_all(connection: Connection, space: str, several: Sequence[Entity]) -> None:
+    """Store entities under their numbers, without aliases and evidence; of those that are there, what may change."""
+    rows = [
+        {
+            "space": space,
+            "number": each.number,
+            "id": each.id,
+            "name": each.name,
+            "slug": slug_of(each.name),
+            "type": each.type,
+            "origin": each.origin,
+            "path": each.path,
+            "authority": int(each.authority),
+            "metadata": stored_metadata(each.metadata),
+            "first_seen": to_millis(each.first_seen),
+            "last_seen": to_millis(each.last_seen),
+            "created_at": to_millis(each.created_at),
+            "updated_at": to_millis(each.updated_at),
+        }
+        for each in several
+    ]
+    if rows:
+        connection.execute(_PUT, rows)
 
 
 def change(connection: Connection, space: str, number: int, values: Mapping[str, Any]) -> None:
@@ -129,7 +148,7 @@ def remove(connection: Connection, space: str, numbers: Collection[int]) -> None
 
 def newest(connection: Connection, space: str) -> int:
     """The last number assigned, 0 before the first."""
-    return facts.newest(connection, space, _NEWEST)
+    return facts.newest(connection, space, NEWEST)
 
 
 def by_numbers(
@@ -267,6 +286,5 @@ def _entities(
 ) -> list[Entity]:
     rest = evidence_of(connection, space, [row.number for row in found]) if evidence else {}
     targets = {row.merged_into for row in found if row.merged_into is not None}
-    named = select(entities.c.number, entities.c.id).where(*here(entities, space), listed(entities.c.number))
-    ids = {row.number: row.id for row in among(connection, named, targets)} if targets else {}
+    ids = {row.number: row.id for row in among(connection, _IDS, targets, space=space)}
     return [entity(row, ids, tuple(rest.get(row.number, ()))) for row in found]

@@ -8,7 +8,20 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, or_, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
@@ -73,7 +86,19 @@ _RESTS = (
 )
 _EVIDENCE = select(func.json_group_array(func.json_array(*_RESTS.c))).scalar_subquery()
 _EVERY = select(entries, _EVIDENCE.label("evidence")).order_by(entries.c.number)
+_NEW = insert(entries).returning(entries)
 _OF_IDS = _EVERY.where(*here(entries), listed(entries.c.id))
+_CHANGED = select(changes.c.subject).where(
+    *here(changes), changes.c.kind == "entry.changed", changes.c.position > bindparam("since")
+)
+# Each branch names the space, so SQLite uses an index for each instead of reading every entry.
+_NEAR = _EVERY.where(
+    or_(
+        and_(*here(entries), entries.c.content_hash == bindparam("content")),
+        and_(*here(entries), entries.c.status == "active", entries.c.id.in_(bindparam("ids", expanding=True))),
+        and_(*here(entries), entries.c.status == "active", entries.c.number.in_(_CHANGED)),
+    )
+)
 _OF_NUMBERS = _EVERY.where(*here(entries), listed(entries.c.number))
 
 
@@ -90,8 +115,8 @@ def put(connection: Connection, space: str, new: NewEntry, at: int, note: NoteTe
     row = {each.name: getattr(new, each.name) for each in fields(NewEntry)}
     row |= _stored({"content": new.content, "tags": new.tags, "flags": new.flags, "metadata": new.metadata})
     times = {"created_at": at, "updated_at": at}
-    stored = insert(entries).values(space=space, number=number, **row, **times).returning(entries)
-    return _entry(connection.execute(stored).one(), ())
+    stored = {"space": space, "number": number, **row, **times}
+    return _entry(connection.execute(_NEW, stored).one(), ())
 
 
 def change(connection: Connection, space: str, entry: Entry, values: Mapping[str, Any]) -> Entry:
@@ -166,12 +191,8 @@ def near(connection: Connection, space: str, content: str, ids: Collection[str],
 
     `since` is a log position.
     """
-    same = and_(*here(entries, space, content_hash=content_hash(content)))
-    named = and_(*here(entries, space, status="active"), entries.c.id.in_(ids))
-    changed = select(changes.c.subject).where(*here(changes, space, kind="entry.changed"), changes.c.position > since)
-    newer = and_(*here(entries, space, status="active"), entries.c.number.in_(changed))
-    # Each branch names the space, so SQLite uses an index for each instead of reading every entry.
-    return _where(connection, or_(same, named, newer))
+    given = {"space": space, "content": content_hash(content), "ids": list(ids), "since": since}
+    return [_entry(row) for row in connection.execute(_NEAR, given)]
 
 
 def newest(connection: Connection, space: str) -> int:

@@ -207,8 +207,8 @@ def _query(columns: str, term: str) -> str:
 
 
 def _held(said: Sequence[int] | Numbers, place: Sequence[int] | Numbers) -> Held:
-    numbers = np.asarray(said, np.int64)
-    return numbers, np.setdiff1d(np.asarray(place, np.int64), numbers, assume_unique=True)
+    numbers, there = np.asarray(said, np.int64), np.asarray(place, np.int64)
+    return numbers, np.setdiff1d(there, numbers, assume_unique=True) if len(there) else there
 
 
 # A word in more drawers than this says little, and is left out if another one says more.

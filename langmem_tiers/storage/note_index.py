@@ -151,7 +151,7 @@ class NoteSearch:
 
     def _at(self, moment: Moment) -> _State:
         """The notes at a moment; one before the last change of notes is read from the records."""
-        if moment.connection.get_execution_options().get("immediate"):
+        if moment.connection.get_execution_options().get("immediate") and not moment.settled:
             return self._unsettled(moment)
         with self._lock:
             held = self._held = self._followed(moment, self._held)

@@ -33,7 +33,7 @@ from langmem_tiers.storage.statements import AT_ONCE, among, batches, delete_amo
 from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest relation was deleted.
-_NEWEST = "newest_relation"
+NEWEST = "newest_relation"
 # SQLite's `lower` only knows the letters A to Z.
 _LOWERED = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
@@ -55,6 +55,15 @@ class VersionRow(NamedTuple):
     until: int | None
     reason: VersionReason
     cause: int | None
+
+
+_NEW, _NEW_VERSION = insert(relations), insert(relation_versions)
+_END = (
+    update(relation_versions)
+    .where(*here(relation_versions, bindparam("within")), relation_versions.c.relation == bindparam("of"))
+    .where(relation_versions.c.version == bindparam("before") - 1, relation_versions.c.until.is_(None))
+    .values(until=bindparam("at"))
+)
 
 
 class RelationRow(NamedTuple):
@@ -158,29 +167,30 @@ def last_said(connection: Connection, space: str, numbers: Collection[int]) -> d
 
 def reserve(connection: Connection, space: str, count: int) -> int:
     """Reserve a range of numbers. Returns the first."""
-    return facts.count_up(connection, space, _NEWEST, count) - count + 1
+    return facts.count_up(connection, space, NEWEST, count) - count + 1
 
 
 def put_rows(connection: Connection, space: str, new: Sequence[RelationRow]) -> None:
     """Store relations under reserved numbers, with all their versions."""
     stored = [{"space": space, **dict(zip(RelationRow._fields, row[:-1], strict=False))} for row in new]
     versions = [_version_row(space, row.number, version) for row in new for version in row.versions]
-    for table, made in ((relations, stored), (relation_versions, versions)):
+    for statement, made in ((_NEW, stored), (_NEW_VERSION, versions)):
         for some in batches(made):
-            connection.execute(insert(table), some)
+            connection.execute(statement, some)
 
 
 def put_versions(connection: Connection, space: str, new: Collection[tuple[int, VersionRow]]) -> None:
     """Store the next versions of relations by number; the previous version, if still believed, ends there."""
     if not new:
         return
-    ends = [{"of": number, "before": row.version, "at": row.recorded_at} for number, row in new if row.version > 1]
+    ends = [
+        {"within": space, "of": number, "before": row.version, "at": row.recorded_at}
+        for number, row in new
+        if row.version > 1
+    ]
     if ends:
-        c = relation_versions.c
-        before = (c.relation == bindparam("of"), c.version == bindparam("before") - 1, c.until.is_(None))
-        these = (*here(relation_versions, space), *before)
-        connection.execute(update(relation_versions).where(*these).values(until=bindparam("at")), ends)
-    connection.execute(insert(relation_versions), [_version_row(space, number, row) for number, row in new])
+        connection.execute(_END, ends)
+    connection.execute(_NEW_VERSION, [_version_row(space, number, row) for number, row in new])
 
 
 def _version_row(space: str, number: int, version: VersionRow) -> dict[str, Any]:
@@ -208,7 +218,7 @@ def rows(connection: Connection, space: str, first: int, until: int) -> list[Rel
 
 def every(connection: Connection, space: str) -> Iterator[RelationRow]:
     """All relations by number, in batches of some thousands."""
-    last = facts.newest(connection, space, _NEWEST)
+    last = facts.newest(connection, space, NEWEST)
     for first in range(1, last + 1, AT_ONCE):
         yield from rows(connection, space, first, min(last, first + AT_ONCE - 1))
 
@@ -326,24 +336,30 @@ def relations_of(
     found: Sequence[RelationRow],
     *,
     with_evidence: bool = False,
+    bare: Collection[int] = (),
     known: Iterable[RelationRow] = (),
-    merged: Mapping[int, int] | None = None,
+    ends: Iterable[Entity] = (),
+    canonical: Callable[[int], int] | None = None,
 ) -> list[Relation]:
     """The public records of rows, each as of its last version.
 
-    `known` are relations that have been read already, `merged` what each merged entity was merged into.
+    `bare` have no evidence, `known` are relations and `ends` canonical entities that have been read already;
+    `canonical` gives the number of the entity that one was merged into.
     """
     held = {row.number: row for row in known}
     missing = {row.last.cause for row in found if row.last.cause is not None} - held.keys()
     held |= {row.number: row for row in of_numbers(connection, space, missing)}
     causes = [held[row.last.cause] for row in found if row.last.cause in held]
     named = {number for row in (*found, *causes) for number in (row.subject, row.object) if number is not None}
-    into = entities.merged_into(connection, space) if merged is None else merged
-    ends = {number: entities.end_of_merges(number, into) for number in named}
-    standing = entities.by_numbers(connection, space, set(ends.values()))
-    known_ends = {number: standing[end] for number, end in ends.items()}
+    if canonical is None:
+        canonical = entities.canonical_of(connection, space, named).__getitem__
+    into = {number: canonical(number) for number in named}
+    standing = {each.number: each for each in ends}
+    standing |= entities.by_numbers(connection, space, set(into.values()) - standing.keys())
+    known_ends = {number: standing[end] for number, end in into.items()}
     caused = {row.number: cause(row, known_ends) for row in causes}
-    rests = evidence(connection, space, [row.number for row in found]) if with_evidence else {}
+    resting = {row.number for row in found} - set(bare) if with_evidence else set()
+    rests = evidence(connection, space, resting)
     return [relation(row, row.last, known_ends, caused, tuple(rests.get(row.number, ()))) for row in found]
 
 

@@ -6,14 +6,17 @@ tell which of them were deleted.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Literal
 
-from sqlalchemy import Connection, and_, delete, or_, select
+import orjson
+from sqlalchemy import ColumnElement, Connection, Delete, and_, bindparam, delete, func, or_, select
 
+from langmem_tiers.content import keyed_hash
 from langmem_tiers.storage import facts
+from langmem_tiers.storage.schema import facts as fact_rows
 from langmem_tiers.storage.schema import tombstones
 from langmem_tiers.storage.statements import among as rows_among
 from langmem_tiers.storage.statements import delete_among, here, insert_new, listed
@@ -23,12 +26,14 @@ Kind = Literal["entry", "quote", "episode", "document", "entity", "relation", "m
 
 _SECRET = "tombstone_key"
 _BYTES = 32
+# NULL while there is none, and nothing is equal to that.
+_HELD_SECRET = select(fact_rows.c.value).where(*here(fact_rows), fact_rows.c.name == _SECRET).scalar_subquery()
 
 
 def put(connection: Connection, space: str, kind: Kind, keys: Collection[bytes], at: int) -> int:
     """Add a tombstone for each key that has none. Returns the number of keys."""
     secret = _secret(connection, space) or _new_secret(connection, space)
-    distinct = dict.fromkeys(keyed(key, secret) for key in keys)
+    distinct = dict.fromkeys(keyed_hash(key, secret) for key in keys)
     insert_new(connection, tombstones, space, ({"kind": kind, "key": key, "at": at} for key in distinct))
     return len(distinct)
 
@@ -38,7 +43,7 @@ def among(connection: Connection, space: str, kind: Kind, keys: Collection[bytes
     secret = _secret(connection, space)
     if secret is None:
         return set()
-    stored = {keyed(key, secret): key for key in keys}
+    stored = {keyed_hash(key, secret): key for key in keys}
     held = select(tombstones.c.key).where(*here(tombstones, space, kind=kind), listed(tombstones.c.key))
     return {stored[row.key] for row in rows_among(connection, held, stored)}
 
@@ -56,15 +61,21 @@ def lift(connection: Connection, space: str, kind: Kind, keys: Collection[bytes]
 
 def lift_all(connection: Connection, space: str, keys: Mapping[Kind, Collection[bytes]]) -> None:
     """Remove tombstones of several kinds in one statement."""
-    secret = _secret(connection, space)
-    if secret is None:
-        return
+    named = {kind: orjson.dumps([key.hex() for key in these]).decode() for kind, these in keys.items()}
+    connection.execute(_lifting(*named), {"space": space, **named})
+
+
+@cache
+def _lifting(*kinds: Kind) -> Delete:
+    """The statement that removes tombstones of these kinds; each takes a JSON list of keys in hexadecimal."""
     # Each branch names the space, so SQLite uses the index for each.
-    held = (
-        and_(*here(tombstones, space, kind=kind), tombstones.c.key.in_([keyed(key, secret) for key in these]))
-        for kind, these in keys.items()
-    )
-    connection.execute(delete(tombstones).where(or_(*held)))
+    return delete(tombstones).where(or_(*(and_(*here(tombstones), _is_named(kind)) for kind in kinds)))
+
+
+def _is_named(kind: Kind) -> ColumnElement[bool]:
+    given = func.json_each(bindparam(kind)).table_valued("value", name=f"of_{kind}")
+    keys = select(func.keyed_hash(given.c.value, _HELD_SECRET))
+    return and_(tombstones.c.kind == kind, tombstones.c.key.in_(keys))
 
 
 def key_all(connection: Connection, space: str) -> None:
@@ -74,7 +85,7 @@ def key_all(connection: Connection, space: str) -> None:
         return
     secret = _new_secret(connection, space)
     delete_among(connection, space, tombstones.c.key, {row.key for row in rows})
-    insert_new(connection, tombstones, space, ({**row._mapping, "key": keyed(row.key, secret)} for row in rows))
+    insert_new(connection, tombstones, space, ({**row._mapping, "key": keyed_hash(row.key, secret)} for row in rows))
 
 
 def every(connection: Connection, space: str) -> list[tuple[str, bytes, int]]:
@@ -94,11 +105,6 @@ def carry_over(
     facts.put(connection, space, _SECRET, secret.hex())
     insert_new(connection, tombstones, space, ({"kind": kind, "key": key, "at": at} for kind, key, at in rows))
     return True
-
-
-def keyed(key: bytes, secret: bytes) -> bytes:
-    """The hash of a key that is stored."""
-    return hashlib.blake2b(key, key=secret, digest_size=16).digest()
 
 
 def secret_of(connection: Connection, space: str) -> bytes | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from langmem_tiers.content import content_hash
+from langmem_tiers.content import content_hash, keyed_hash
 from langmem_tiers.forgetting.forget import forget
 from langmem_tiers.forgetting.selection import Selection
 from langmem_tiers.knowledge import tombstones as of_entries
@@ -34,7 +34,7 @@ class _Fresh:
         return frozenset(key for other, key, _ in self.rows if other == kind)
 
     def holds(self, stored: frozenset[bytes], key: bytes) -> bool:
-        return tombstones.keyed(key, self.secret) in stored
+        return keyed_hash(key, self.secret) in stored
 
 
 def bury_again(space: SpaceContext, newer: SpaceContext) -> Counter[str]:
