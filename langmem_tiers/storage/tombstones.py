@@ -61,7 +61,7 @@ def lift(connection: Connection, space: str, kind: Kind, keys: Collection[bytes]
 
 def lift_all(connection: Connection, space: str, keys: Mapping[Kind, Collection[bytes]]) -> None:
     """Remove tombstones of several kinds in one statement."""
-    named = {kind: orjson.dumps([key.hex() for key in these]).decode() for kind, these in keys.items()}
+    named: dict[str, str] = {kind: orjson.dumps([key.hex() for key in these]).decode() for kind, these in keys.items()}
     connection.execute(_lifting(*named), {"space": space, **named})
 
 
