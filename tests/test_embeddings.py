@@ -96,6 +96,27 @@ def test_threads_share_one_loaded_model(minilm):
     assert len({id(model) for model in loaded}) == 1
 
 
+@pytest.mark.model
+@pytest.mark.parametrize(("longest", "waits"), [(60.0, True), (0.0, False)])
+def test_documents_give_way_to_a_query_for_a_limited_time(minilm, monkeypatch, longest, waits):
+    monkeypatch.setattr("langmem_tiers.models.minilm.LONGEST_WAY", longest)
+    rows = []
+    thread = Thread(target=lambda: rows.extend(minilm.embed_documents(["a document"] * 40)))
+    with minilm._before_documents():
+        thread.start()
+        thread.join(0.5 if waits else None)
+        assert (rows == []) is waits
+    thread.join()
+    assert len(rows) == 40
+
+
+@pytest.mark.model
+def test_of_texts_of_all_lengths_each_gets_its_own_vector(minilm):
+    texts = [f"text {'longer ' * (number * 37 % 260)}" for number in range(120)]
+    alone = np.stack([minilm.embed_query(text) for text in texts[::9]])
+    assert np.allclose(minilm.embed_documents(texts)[::9], alone, atol=1e-5)
+
+
 def test_a_missing_model_is_not_available_and_embedding_does_not_download(tmp_path):
     embedder = MiniLM(tmp_path / "missing")
     assert not embedder.available()

@@ -297,6 +297,21 @@ def test_the_first_recall_reads_the_whole_log_however_long_it_is(tmp_path):
         assert 4 in dict(similar(alice, "the red robot"))
 
 
+def test_texts_of_similar_length_are_embedded_together(tmp_path):
+    calls: list[list[int]] = []
+
+    def noted(texts, vectors):
+        calls.append([len(text) for text in texts])
+        return vectors
+
+    settings = Settings(storage=StorageSettings(embed_batch=10))
+    with opened(tmp_path, Answering(noted), settings) as alice:
+        alice.track([user(f"robot {n} " * (40 if n % 2 else 1)) for n in range(40)], session="s")
+        alice.flush()
+    assert [len(call) for call in calls] == [10, 10, 10, 10]
+    assert all(max(call) < 2 * min(call) for call in calls)
+
+
 # Chroma
 
 

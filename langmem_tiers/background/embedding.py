@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 # Batches that a caller waits for; the rest is left to the background.
 _AT_ONCE = 2
+# Batches whose texts the background reads at once: those of one length share a batch, so that less of it is padding.
+_AHEAD = 8
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -114,13 +116,14 @@ SOURCES: Mapping[str, TextSource] = MappingProxyType({"drawers": DRAWERS, "notes
 
 @dataclass(frozen=True)
 class Embedding:
-    """Embeds the texts of one source in one space, about `batch` per transaction."""
+    """Embeds the texts of one source in one space, `batch` per transaction, `ahead` of these in order of length."""
 
     database: Database
     embedder: Embedder
     clock: Clock
     batch: int
     source: TextSource = DRAWERS
+    ahead: int = 1
 
     def idle(self) -> bool:
         """Whether there is nothing to embed."""
@@ -137,11 +140,11 @@ class Embedding:
         space, model = self.database.space, self.embedder.name
         with self.database.reading() as connection:
             old = change_log.cursor(connection, space, self.source.cursor_name(model))
-            news = change_log.first_drawers(self.source.behind(connection, space, model), self.batch)
+            news = change_log.first_drawers(self.source.behind(connection, space, model), self.batch * self.ahead)
             missing = self.source.missing(connection, space, model, _ranges(news)) if news else []
         if not news:
             return False
-        waiting = list({text.text_hash: text for text in missing}.values())
+        waiting = sorted({text.text_hash: text for text in missing}.values(), key=lambda text: len(text.text))
         for start in range(0, len(waiting), self.batch):
             self._embed(waiting[start : start + self.batch])
             if stop():
@@ -193,7 +196,8 @@ class EmbedJob:
             EmbedderAway: the embedder is unavailable.
         """
         every = [
-            Embedding(self.database, self.embedder.inner, self.clock, self.batch, each) for each in SOURCES.values()
+            Embedding(self.database, self.embedder.inner, self.clock, self.batch, source, _AHEAD)
+            for source in SOURCES.values()
         ]
         waiting = [each for each in every if not each.idle()]
         if waiting and self.embedder.resting:

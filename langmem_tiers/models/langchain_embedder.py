@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -98,7 +99,8 @@ class LangChainEmbedder:
 
     def _checked(self, rows: list[Any]) -> NDArray[np.float32]:
         vectors = [self._vector(index, row) for index, row in enumerate(rows)]
-        self._dimension = self._dimension or len(vectors[0])
+        # Of the first texts one may be poisonous: the dimension is that of most of them.
+        self._dimension = self._dimension or Counter(map(len, vectors)).most_common(1)[0][0]
         for index, vector in enumerate(vectors):
             if len(vector) != self._dimension:
                 raise self._invalid(f"{len(vector)} instead of {self._dimension} dimensions at index {index}")

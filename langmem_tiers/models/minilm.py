@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,10 @@ log = logging.getLogger(__name__)
 
 DIMENSION = 384
 MAX_TOKENS = 256
-BATCH = 8  # 83 chunks a second on two cores, against 58 in batches of 64: less padding, and it stays in the cache
+# Tokens and texts of a batch. Larger ones are no faster, and a query waits for the one that is being computed.
+BATCH_TOKENS, BATCH_TEXTS = 1024, 32
+# Seconds that documents give way to queries at most, so that they are embedded however many are asked.
+LONGEST_WAY = 1.0
 HEAD_CHARACTERS = 20_000
 FILES = ("config.json", "model.onnx", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
 
@@ -45,6 +49,8 @@ class MiniLM:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or Path.home() / ".cache" / "chroma" / "onnx_models" / self.name
         self._lock = Lock()
+        self._asked = 0
+        self._answered = Condition()
         self._model: _Model | None = None
         self._damaged = False
 
@@ -68,7 +74,9 @@ class MiniLM:
         Raises:
             EmbeddingUnavailable: the model is not downloaded yet, or damaged.
         """
-        vector: NDArray[np.float32] = self.embed_documents([text])[0]
+        model = self._load()
+        with self._before_documents():
+            vector: NDArray[np.float32] = model.vectors([model.tokens(text)])[0]
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -80,11 +88,26 @@ class MiniLM:
         model = self._load()
         tokens = [model.tokens(text) for text in texts]
         vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
-        by_length = sorted(range(len(texts)), key=lambda index: len(tokens[index]))
-        for start in range(0, len(by_length), BATCH):
-            batch = by_length[start : start + BATCH]
+        for batch in _batches(tokens):
+            self._give_way()
             vectors[batch] = model.vectors([tokens[index] for index in batch])
         return vectors
+
+    @contextmanager
+    def _before_documents(self) -> Iterator[None]:
+        """During the block, documents begin no new batch: somebody waits for a query."""
+        with self._answered:
+            self._asked += 1
+        try:
+            yield
+        finally:
+            with self._answered:
+                self._asked -= 1
+                self._answered.notify_all()
+
+    def _give_way(self) -> None:
+        with self._answered:
+            self._answered.wait_for(lambda: not self._asked, LONGEST_WAY)
 
     def _on_disk(self) -> bool:
         try:
@@ -107,6 +130,18 @@ class MiniLM:
         model = _Model.open(self.folder / "onnx")
         self._damaged = False
         return model
+
+
+def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """The places of all texts, those of similar length together, the shortest first."""
+    batch: list[int] = []
+    for place in sorted(range(len(tokens)), key=lambda place: len(tokens[place])):
+        if batch and (len(batch) == BATCH_TEXTS or (len(batch) + 1) * len(tokens[place]) > BATCH_TOKENS):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
 
 
 @dataclass(frozen=True)

@@ -59,10 +59,11 @@ def recurring_names(sessions: Sequence[Sequence[str]], *, known: Collection[Wing
         for key, name in {subject_key(name.text): name for name in found}.items():
             shown[key][name.text] += 1
             places[key].append(session)
+    filed = {subject_key(called) for wing in known for called in (wing.name, *wing.aliases)}
     recurring = []
-    for key in inside:
+    for key in inside - filed:
         called, turns, counted = shown[key].most_common(1)[0][0], len(places[key]), len(set(places[key]))
-        if turns >= LEAST_TURNS and counted >= LEAST_SESSIONS and not any(_is(called, wing) for wing in known):
+        if turns >= LEAST_TURNS and counted >= LEAST_SESSIONS:
             recurring.append(RecurringName(name=called, slug=slugify(called), sessions=counted, turns=turns))
     return sorted(recurring, key=lambda each: (-each.sessions, -each.turns, each.slug))
 
