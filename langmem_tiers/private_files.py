@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _AS_I
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _AS_IT_IS
 _HAS_OWNERS = hasattr(os, "geteuid")
 _ROOT = 0
+# Seconds after which an unfinished file counts as abandoned.
+_ABANDONED = 600
 _making = threading.Lock()
 
 
@@ -81,6 +84,24 @@ def replace(file: Path, data: bytes) -> None:
         fresh.unlink(missing_ok=True)
 
 
+def drop_abandoned(file: Path) -> None:
+    """Delete what processes left that were killed while they wrote a file anew, as `.NAME.…` beside it."""
+    for left in file.parent.glob(f".{file.name}.*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                left.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename survive a power failure; systems that cannot sync folders do not need it."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
 def keep_mode(file: Path, fresh: Path) -> None:
     """Give a new file the mode of the one that it is to replace, if that is a file."""
     if file.is_file() and not file.is_symlink():
@@ -108,12 +129,24 @@ def read(file: Path, *, most: int | None = None) -> bytes:
         LinkRefused: it is a link.
         OSError: it is not there, or cannot be read; ValueError: it is no file.
     """
+    with open_carefully(file) as opened:
+        return opened.read() if most is None else opened.read(most + 1)
+
+
+def open_carefully(file: Path) -> IO[bytes]:
+    """A file, open for reading.
+
+    Raises:
+        LinkRefused: it is a link.
+        OSError: it is not there, or cannot be read; ValueError: it is no file.
+    """
     if file.is_symlink():
         raise _link(file)
-    with open(file, "rb", opener=lambda name, flags: os.open(name, flags | _CAREFULLY)) as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise ValueError(f"{file} is no file")
-        return opened.read() if most is None else opened.read(most + 1)
+    opened = os.open(file, os.O_RDONLY | _CAREFULLY)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise ValueError(f"{file} is no file")
+    return os.fdopen(opened, "rb")
 
 
 # Checking what is there.

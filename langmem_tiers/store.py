@@ -13,10 +13,13 @@ from pathlib import Path
 from langmem_tiers.errors import DatabaseLocked, MemoryClosed
 from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.settings import GraphSettings, StorageSettings
+from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.chroma import ChromaIndex
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import DrawerColumns
+from langmem_tiers.storage.drawers import newest
 from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
+from langmem_tiers.storage.index_file import IndexFile
 from langmem_tiers.storage.keyword import Postings
 from langmem_tiers.storage.migrations import migrate
 from langmem_tiers.storage.note_index import NoteSearch
@@ -46,15 +49,16 @@ class SpaceStore:
         except BaseException:
             self.database.close()
             raise
+        self.index_file = IndexFile(self.folder, self.database, model)
         self.chroma: ChromaIndex | None = None
         self.vectors: VectorSearch | None = None
         if model is not None:
             exact_below = settings.exact_below
             least = settings.chroma_above
             self.chroma = ChromaIndex(self.folder, self.database, model, least=least, exact_below=exact_below)
-            self.vectors = VectorSearch(self.key, model, self.chroma, exact_below=exact_below)
+            self.vectors = VectorSearch(self.key, model, self.chroma, self.index_file, exact_below=exact_below)
         self.words = Postings(self.key)
-        self.columns = DrawerColumns(self.key)
+        self.columns = DrawerColumns(self.key, self.index_file)
         self.notes = NoteSearch(self.key, model)
         self.revisions = RevisionIndex(self.key)
         self.purging = threading.Lock()
@@ -67,6 +71,29 @@ class SpaceStore:
         view.writable, view.database = False, self.database.for_reading()
         view.writing = view.database.writing
         return view
+
+    def write_index_file(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Write the drawers in memory, or else those in the records, to the file that the next process maps.
+
+        Raises:
+            WritingStopped: `stop` said so.
+            StorageError: it cannot be written.
+        """
+        with self.reading() as connection:
+            now = moment(connection, self.key)
+            with self.index_file.writing(now, newest(connection, self.key), stop) as writer:
+                self.columns.write(now, writer)
+                if self.vectors is not None:
+                    self.vectors.write(now, writer)
+        if self.vectors is not None:
+            with self.reading() as connection:
+                self.vectors.reopen(moment(connection, self.key))
+
+    def reset_index(self) -> None:
+        """Forget what is in memory of the drawers: it is read again, from the file or the records."""
+        self.columns.reset()
+        if self.vectors is not None:
+            self.vectors.reset()
 
     def close(self) -> None:
         """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file.

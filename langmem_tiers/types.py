@@ -365,7 +365,8 @@ class SpaceStats:
     """Counts and sizes of a space.
 
     `entries` are active ones, `inactive_entries` those put aside. `items` are those of a LangGraph store. `notes` are
-    the pieces that all these are searched by. `pending` is how many drawers still wait for their vectors.
+    the pieces that all these are searched by. `pending` is how many drawers still wait for their vectors. `index_bytes`
+    are those of the file that searching in memory begins with.
     """
 
     space: str
@@ -390,6 +391,7 @@ class SpaceStats:
     embedding_model: str | None
     database_bytes: int
     chroma_bytes: int
+    index_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

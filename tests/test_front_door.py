@@ -134,7 +134,7 @@ def _fault(owner: object, method: str, argument: str, given: dict) -> str | None
 
 def _everything(memory: Memory) -> tuple:
     alice = memory.user("alice")
-    stats = replace(alice.stats(), database_bytes=0, chroma_bytes=0)
+    stats = replace(alice.stats(), database_bytes=0, chroma_bytes=0, index_bytes=0)
     known = alice.knowledge.search(status="all"), alice.identity.read(), alice.documents.list(), alice.golden.list()
     return memory.spaces(), stats, *known
 

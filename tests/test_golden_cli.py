@@ -17,7 +17,7 @@ from tests.import_samples import SAMPLES
 
 pytestmark = pytest.mark.xdist_group("golden_cli")
 _VARYING = (
-    re.compile(r'("(?:database_bytes|chroma_bytes|log_position)": )\d+'),
+    re.compile(r'("(?:database_bytes|chroma_bytes|index_bytes|log_position)": )\d+'),
     re.compile(r'("version": )\d{2,}'),  # of documents: positions in the change log
     re.compile(r'("timings": )\{[^}]*\}'),
     re.compile(r"((?:database|chroma) bytes +│ *|log position +│ *)[\d,]+ *"),

@@ -18,7 +18,7 @@ from langmem_tiers.background.expiry import KINDS, ExpiryJob
 from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
-from langmem_tiers.background.projecting import ProjectJob
+from langmem_tiers.background.projecting import IndexFileJob, ProjectJob
 from langmem_tiers.background.purging import PurgeJob
 from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.clock import to_millis
@@ -111,6 +111,7 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
         following.append(EmbedJob(database=store.database, embedder=context.embedder, clock=context.clock, batch=batch))
     if store.chroma is not None:
         following.append(ProjectJob(store.chroma))
+    following.append(IndexFileJob(store))
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),
         PurgeJob,

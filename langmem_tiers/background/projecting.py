@@ -1,14 +1,20 @@
-"""Updates the Chroma projection from the log, if this process owns it."""
+"""Updates what is made of the records from the log: the Chroma projection, if this process owns it; index file."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from langmem_tiers.errors import ProjectionDamaged
+from langmem_tiers.errors import ProjectionDamaged, StorageError
 from langmem_tiers.storage.chroma import ChromaIndex
+from langmem_tiers.storage.index_file import UnusableIndexFile, WritingStopped
+from langmem_tiers.store import SpaceStore
+from langmem_tiers.telemetry.logs import say
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,8 @@ class ProjectJob:
     def step(self, stop: Callable[[], bool]) -> bool:
         """Apply new changes in the log; False if there are none, or another process owns the projection.
 
+        One that searches are to ask is opened in any case.
+
         Raises:
             ProjectionDamaged: even a rebuilt projection could not be used.
         """
@@ -31,7 +39,7 @@ class ProjectJob:
             return self.chroma.reserve() and self.chroma.drop()
         if self.chroma.lost():
             self.chroma.distrust()
-        if not (self.chroma.owned or self.chroma.wanted()):
+        if not (self.chroma.owned or self.chroma.own_large() or self.chroma.wanted()):
             return False
         try:
             return self._catch_up(stop)
@@ -48,3 +56,32 @@ class ProjectJob:
                 if stop():
                     break
         return worked
+
+
+@dataclass(frozen=True)
+class IndexFileJob:
+    """Writes the file that the in-memory index of a space is mapped from, whenever enough has changed."""
+
+    store: SpaceStore
+    name: str = "index"
+
+    def due(self, connection: Connection) -> None:
+        """Never due by the clock."""
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Write the file anew if it lacks much; False if not, or if it cannot be written now."""
+        with self.store.reading() as connection:
+            if not self.store.index_file.is_behind(connection):
+                return False
+        try:
+            self.store.write_index_file(stop)
+        except UnusableIndexFile as error:
+            self.store.index_file.refuse(str(error))
+            self.store.reset_index()
+        except WritingStopped:
+            return False
+        except StorageError as error:
+            # Recall reads the records instead; the jobs after this one do not wait for the disk.
+            say(log, logging.WARNING, "index_file_not_written", space=self.store.name, error=error, reason=error)
+            return False
+        return True

@@ -62,8 +62,9 @@ def _part(store: SpaceStore, part: purging.Part, erase: Callable[[SpaceStore], b
 
 
 def _rows(store: SpaceStore) -> bool:
-    """The graph's file, copies of older schemas, and the words of deleted rows, which FTS5 only marks as deleted."""
+    """The files of graph and index, copies of older schemas, and the words of deleted rows, which FTS5 only marks."""
     store.graph.discard()
+    store.index_file.discard()
     with translated(store.folder):
         for backup in store.folder.glob(_BACKUPS):
             backup.unlink()

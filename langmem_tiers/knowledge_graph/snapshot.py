@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from time import time
 from typing import Any
 from uuid import uuid4
 
@@ -29,8 +27,6 @@ _BODY = b',"graph":'
 _HASH = b',"hash":"'
 # Maximum length of the file's head, including the hash.
 _HEAD = 1000
-# Seconds after which an unfinished file counts as abandoned.
-_ABANDONED = 600
 _RELATION = tuple(name for name in RelationRow._fields if name not in {"number", "versions", "value", "unit"})
 
 
@@ -58,7 +54,7 @@ def write(path: Path, view: GraphView, *, position: int, mark: str) -> None:
     head = orjson.dumps({"format": FORMAT, "position": position, "mark": mark})
     fresh = path.with_name(f".{path.name}.{uuid4().hex}")
     with translated(path):
-        _drop_abandoned(path)
+        private_files.drop_abandoned(path)
         try:
             with private_files.create(fresh) as file:
                 file.writelines((head[:-1], _HASH, _digest(head, body).encode(), b'"', _BODY, body, b"}"))
@@ -68,7 +64,7 @@ def write(path: Path, view: GraphView, *, position: int, mark: str) -> None:
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
+        private_files.sync_folder(path.parent)
 
 
 def read(path: Path) -> GraphSnapshot | None:
@@ -156,21 +152,3 @@ def _digest(head: bytes, body: bytes | memoryview) -> str:
     digest = blake2b(head, digest_size=32)
     digest.update(body)
     return digest.hexdigest()
-
-
-def _drop_abandoned(path: Path) -> None:
-    """Delete half-written files left by killed processes."""
-    for left in path.parent.glob(f".{path.name}.*"):
-        with suppress(OSError):
-            if time() - left.stat().st_mtime > _ABANDONED:
-                left.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power failure; systems that cannot sync folders do not need it."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

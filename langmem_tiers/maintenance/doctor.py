@@ -27,6 +27,7 @@ from langmem_tiers.storage import (
     relations,
 )
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
+from langmem_tiers.storage.index_file import UnusableIndexFile
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import Finding
 from langmem_tiers.wording import counted
@@ -288,6 +289,24 @@ def _differences(held: GraphView, wanted: GraphView) -> int:
     return rows + len(nodes) + len(edges)
 
 
+def _index_file(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    yield from _checked_index(store, "the facts of drawers are intact", deep=False)
+
+
+def _index_vectors(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    yield from _checked_index(store, "every vector is as it was written", deep=True)
+
+
+def _checked_index(store: SpaceStore, intact: str, *, deep: bool) -> Iterator[Finding]:
+    try:
+        reaches = store.index_file.check(deep=deep)
+    except UnusableIndexFile as error:
+        yield _problem("index file", f"Recall reads the records instead: {error}")
+    else:
+        if reaches is not None:
+            yield _ok("index file", f"{intact}, up to drawer {reaches}")
+
+
 def _off(what: str, missing: int, extra: int) -> str:
     """How many of these are missing and too many in a projection."""
     too_many = counted(extra, "is", "are")
@@ -330,5 +349,6 @@ _CHECKS: tuple[_Check, ...] = (
     _note_words,
     _note_vectors,
     _graph,
+    _index_file,
 )
-_DEEP: tuple[_Check, ...] = (_words, _indexes)
+_DEEP: tuple[_Check, ...] = (_words, _indexes, _index_vectors)

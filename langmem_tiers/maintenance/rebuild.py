@@ -9,6 +9,7 @@ from langmem_tiers.background.embedding import SOURCES
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import change_log, closets, drawers, embedding_cache, inspection, keyword, notes, rooms
+from langmem_tiers.storage.index_file import files
 from langmem_tiers.storage.inspection import SpokenText
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.wording import counted
@@ -24,8 +25,8 @@ def rebuild(store: SpaceStore, model: str | None, *, chunk_characters: int) -> t
     # Statements first: rebuilding the index tells processes with drawers in memory to read them again.
     lines = (_statements(store, chunk_characters), _keyword_index(store), *_note_index(store), *_graph(store))
     if model is None or store.chroma is None:
-        return (*lines, _NO_VECTORS)
-    return (*lines, _vectors(store, model), _projection(store))
+        return (*lines, *_index_file(store), _NO_VECTORS)
+    return (*lines, _vectors(store, model), *_index_file(store), _projection(store))
 
 
 # Statements.
@@ -129,6 +130,19 @@ def _vectors(store: SpaceStore, model: str) -> str:
         for source in SOURCES.values():
             change_log.reset_cursor(connection, store.key, source.cursor_name(model), 0)
     return f"vectors: {counted(len(bad), 'unusable one')} dropped, missing ones are embedded in the background"
+
+
+def _index_file(store: SpaceStore) -> Iterator[str]:
+    """Read what is in memory anew, and write its file anew; a line that says so, if there was one."""
+    there = bool(files(store.folder))
+    try:
+        store.index_file.discard()
+        store.reset_index()
+        if there:
+            store.write_index_file()
+            yield "index file: written anew"
+    except StorageError as error:
+        yield f"index file: it could not be written ({error.message})"
 
 
 def _projection(store: SpaceStore) -> str:

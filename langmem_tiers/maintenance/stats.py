@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from langmem_tiers.background import embedding, filing
-from langmem_tiers.storage import change_log, closets, embedding_cache, inspection, notes, receipts
+from langmem_tiers.storage import change_log, closets, embedding_cache, index_file, inspection, notes, receipts
 from langmem_tiers.storage.folder import size
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import SpaceStats
@@ -31,4 +31,5 @@ def stats(store: SpaceStore, model: str | None) -> SpaceStats:
             embedding_model=model,
             database_bytes=store.database.size(),
             chroma_bytes=size(store.folder / "chroma"),
+            index_bytes=sum(file.stat().st_size for file in index_file.files(store.folder)),
         )

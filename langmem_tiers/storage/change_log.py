@@ -182,6 +182,12 @@ def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -
         after = news[-1].position
 
 
+def reached(moment: Moment, space: str, kind: Kind) -> int:
+    """The highest number that the changes of a kind name as their last, 0 if there are none."""
+    highest = select(func.max(changes.c.until)).where(*here(changes, space, kind=kind))
+    return plausible(moment.connection.execute(highest).scalar() or 0)
+
+
 def details(connection: Connection, space: str, kind: Kind, *, since: int, until: int) -> set[str]:
     """The details of the changes of a kind that were made from one moment until before another."""
     wanted = select(changes.c.detail).where(*here(changes, space, kind=kind), changes.c.detail.is_not(None))

@@ -1,7 +1,7 @@
 """What ranking needs to know about every drawer, in memory as columns and in sync with the log.
 
 A recall looks at a few hundred drawers; asking the database for each took longer than the search. About 60 bytes
-per drawer.
+per drawer, mapped from a file where there is one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select
 
@@ -19,8 +20,9 @@ from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.drawers import DrawerFacts
+from langmem_tiers.storage.index_file import IndexFile, IndexWriter, UnusableIndexFile
 from langmem_tiers.storage.schema import drawers, rooms
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import among, here, listed
 
 _KINDS: set[change_log.Kind] = {"drawers.added", "keyword.rebuilt", *change_log.OUT_OF_INDEX}
 _TYPE = np.dtype(
@@ -99,20 +101,29 @@ _BETWEEN = (
     .where(*here(drawers), drawers.c.number.between(bindparam("first"), bindparam("last")))
     .order_by(drawers.c.number)
 )
+_ADDRESSES = select(rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room).where(
+    *here(rooms), listed(rooms.c.number)
+)
 
 
 class DrawerColumns:
     """The facts of drawers by number; superseded drawers have none."""
 
-    def __init__(self, space: str) -> None:
+    def __init__(self, space: str, file: IndexFile) -> None:
         self._space = space
-        self._position = 0
-        self._rows: NDArray[Any] = np.zeros(_FIRST_ROWS, _TYPE)
-        self._voices: dict[Voice, int] = {}
-        self._addresses: dict[int, Address] = {}
-        self._places: dict[int, int] = {}
-        self._newest: dict[int, int] = {}
+        self._file = file
         self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: it is read again."""
+        with self._lock:
+            self._position = 0
+            self._rows: NDArray[Any] = np.zeros(_FIRST_ROWS, _TYPE)
+            self._voices: dict[Voice, int] = {}
+            self._addresses: dict[int, Address] = {}
+            self._places: dict[int, int] = {}
+            self._newest: dict[int, int] = {}
 
     def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
         """The current ones among these drawers, in this order."""
@@ -139,7 +150,49 @@ class DrawerColumns:
             self._refresh(moment)
             return frozenset(np.flatnonzero(self._rows["stands"] & (self._rows["said_at"] > at)).tolist())
 
+    def bytes_held(self) -> int:
+        """How much memory they take, about."""
+        return self._rows.nbytes
+
+    def write(self, moment: Moment, writer: IndexWriter) -> None:
+        """Write them to a file, as of this moment, without a word of what was deleted."""
+        with self._lock:
+            self._refresh(moment)
+            rows = self._rows[: max(self._newest.values(), default=0) + 1].copy()
+            voices, addresses = list(self._voices), dict(self._addresses)
+            places = [(room, place, self._newest[room]) for room, place in self._places.items()]
+        standing = rows[rows["stands"]]
+        heard, lived_in = set(standing["voice"].tolist()), set(standing["room"].tolist())
+        words = {
+            "voices": [
+                tuple(voice) if number in heard else ("", "", str(number)) for number, voice in enumerate(voices)
+            ],
+            "addresses": [(room, *address) for room, address in addresses.items() if room in lived_in],
+        }
+        writer.put("rows", rows)
+        writer.put("places", np.array(places, np.int32).reshape(-1, 3))
+        writer.put("words", np.frombuffer(orjson.dumps(words), np.uint8))
+
+    def _map(self, moment: Moment) -> None:
+        """Begin with what the file holds, if there is one."""
+        found = self._file.mapped(moment)
+        if found is None:
+            return
+        try:
+            rows, places = found.array("rows", _TYPE), found.array("places", np.int32).tolist()
+            words = orjson.loads(found.array("words", np.uint8).tobytes())
+        except UnusableIndexFile as error:
+            self._file.refuse(str(error))
+            return
+        self._rows, self._position = rows, found.position
+        self._voices = {Voice(*each): number for number, each in enumerate(words["voices"])}
+        self._addresses = {room: (session, wing, number) for room, session, wing, number in words["addresses"]}
+        self._places = {room: place for room, place, _ in places}
+        self._newest = {room: newest for room, _, newest in places}
+
     def _refresh(self, moment: Moment) -> None:
+        if not self._position:
+            self._map(moment)
         if moment.head <= self._position:
             return
         news = change_log.follow(moment, self._space, after=self._position, kinds=_KINDS)
@@ -155,7 +208,9 @@ class DrawerColumns:
             grown = np.zeros(max(last + 1, len(self._rows) * 3 // 2), _TYPE)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
-        self._rows["stands"][first : last + 1] = False  # those that were forgotten have no row
+        before = self._rows["before"][first : last + 1].copy()
+        self._rows[first : last + 1] = np.zeros((), _TYPE)  # those that were forgotten have no row
+        self._rows["before"][first : last + 1] = before
         rows = connection.execute(_BETWEEN, {"space": self._space, "first": first, "last": last}).all()
         if not rows:
             return
@@ -168,8 +223,7 @@ class DrawerColumns:
         self._rows["content_hash"][held] = np.frombuffer(b"".join(content_hash), "V16")
         for name, values in (("room", room), ("place", place), ("said_at", said_at), ("states", states)):
             self._rows[name][held] = values
-        if not self._addresses.keys() >= set(room):
-            self._load_rooms(connection)
+        self._load_rooms(connection, set(room) - self._addresses.keys())
 
     def _before(self, number: int, room: int, place: int) -> int:
         """The previous drawer: the newest of the room if this one is new."""
@@ -180,10 +234,7 @@ class DrawerColumns:
         self._places[room], self._newest[room] = place, number
         return before
 
-    def _load_rooms(self, connection: Connection) -> None:
-        """Load the addresses of rooms not known yet: an address is written once and never changes."""
-        newest = max(self._addresses, default=0)
-        columns = (rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room)
-        wanted = select(*columns).where(*here(rooms, self._space), rooms.c.number > newest)
-        for number, *address in connection.execute(wanted):
+    def _load_rooms(self, connection: Connection, missing: Collection[int]) -> None:
+        """Load the addresses of rooms: an address is written once and never changes."""
+        for number, *address in among(connection, _ADDRESSES, missing, space=self._space):
             self._addresses[number] = (address[0], address[1], address[2])

@@ -257,6 +257,10 @@ class Postings:
 
     def _refresh(self, moment: Moment) -> bool:
         """Follow the log; False if this moment is older than the one already reached."""
+        if not self._position:  # nothing is kept yet that a change could touch
+            self._filed = change_log.reached(moment, self._space, "drawers.filed")
+            self._newest = change_log.reached(moment, self._space, "drawers.added")
+            self._position = moment.head
         if moment.head > self._position:
             for change in change_log.follow(moment, self._space, after=self._position, kinds=_KINDS):
                 self._follow(change)

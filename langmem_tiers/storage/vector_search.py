@@ -8,8 +8,9 @@ only those whose signs agree most with the query's are compared in full.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,47 +21,104 @@ from langmem_tiers.storage import change_log, embedding_cache
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
 from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+from langmem_tiers.storage.index_file import IndexFile, IndexWriter, MappedIndex, UnusableIndexFile, sums_of
 
+T = TypeVar("T")
 _GONE = -1
+_NONE = np.zeros(0, np.int64)
 # Up to this many vectors, all are compared; beyond, this many of those with the most signs in common. With MiniLM,
 # these include 99.9 % of the 60 nearest (docs/decisions.md).
 _COMPARED_IN_FULL = 20_000
 _COMPARED = 2_000
 # Of so many of the newest vectors, those near to another one are found.
 _NEWEST = 2_000
+# What stands for 1 in a file.
+_ONE = 32_767
+# Vectors written to a file at a time.
+_WRITTEN = 4_096
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """A snapshot of the index: arrays may be longer than `count`. `codes` has 64 signs a row, a column per vector."""
+    """A snapshot of vectors: arrays may be longer than `count`. `codes` has 64 signs a row, a column per vector.
 
-    matrix: Vectors
+    `matrix` has float32, or int16 as it is in a file. `unchecked` says which of these were not compared with their
+    `sums` yet.
+    """
+
+    matrix: NDArray[Any]
     codes: NDArray[np.uint64]
     drawers: NDArray[np.int64]
     count: int
     newest: int = 0
+    sums: NDArray[np.uint64] | None = None
+    unchecked: NDArray[np.bool_] | None = None
+
+    def vectors(self, places: NDArray[np.int64] | slice) -> Vectors:
+        """Some of the vectors.
+
+        Raises:
+            UnusableIndexFile: one is not as it was written.
+        """
+        found = self.matrix[places]
+        if self.sums is not None and self.unchecked is not None:
+            new = self.unchecked[places]
+            if new.any():
+                if (sums_of(found[new]) != self.sums[places][new]).any():
+                    raise UnusableIndexFile("its vectors are damaged")
+                self.unchecked[places] = False
+        return found if found.dtype == np.float32 else found * np.float32(1 / _ONE)
 
 
 class ExactIndex:
-    """The vectors of one model after a log position, kept in sync with the log."""
+    """The vectors of one model after a log position, kept in sync with the log.
 
-    def __init__(self, space: str, model: str, *, position: int = 0) -> None:
+    Those of the file of the space are mapped, if there is one; newer ones follow in memory. Methods that look at
+    vectors raise `UnusableIndexFile` if the file is damaged; see `VectorSearch`.
+    """
+
+    def __init__(self, space: str, model: str, *, file: IndexFile | None = None, position: int = 0) -> None:
         self.position = position
         self._space = space
         self._model = model
-        self._rows: _Rows | None = None
+        self._file = file
+        self._mapped: _Rows | None = None
+        self._added: _Rows | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return self._rows.count if self._rows else 0
+        return sum(part.count for part in self._parts())
+
+    def _parts(self) -> list[_Rows]:
+        return [part for part in (self._mapped, self._added) if part is not None]
 
     @property
     def dimension(self) -> int | None:
         """Dimension of the vectors held, None while there are none."""
-        return self._rows.matrix.shape[1] if self._rows else None
+        return next((part.matrix.shape[1] for part in self._parts()), None)
+
+    def bytes_held(self) -> int:
+        """How much memory it takes, with what is mapped."""
+        return sum(each.nbytes for part in self._parts() for each in (part.matrix, part.codes, part.drawers))
+
+    def map(self, moment: Moment) -> None:
+        """Begin with the vectors of the file, if it is there and nothing is held yet."""
+        with self._lock:
+            if self.position or self._file is None:
+                return
+            found = self._file.mapped(moment)
+            if found is None or not found.has("codes"):
+                return
+            try:
+                self._mapped = _mapped(found)
+            except UnusableIndexFile as error:
+                self._file.refuse(str(error))
+                return
+            self.position = found.position
 
     def refresh(self, moment: Moment) -> None:
         """Apply what the log recorded since the last call."""
+        self.map(moment)
         with self._lock:
             if moment.head <= self.position:
                 return
@@ -68,44 +126,82 @@ class ExactIndex:
             self._take_in(moment, list(change_log.follow(moment, self._space, after=self.position, kinds=kinds)))
             self.position = moment.head
 
+    def write(self, moment: Moment, writer: IndexWriter) -> None:
+        """Write the vectors of this moment to a file, two bytes a number; nothing if there are none."""
+        self.map(moment)
+        if self.position:
+            self.refresh(moment)
+        source = self._held() if self.position else self._stored(moment.connection)
+        drawers, codes, sums = [_NONE], [], []
+
+        def written() -> Iterator[NDArray[Any]]:
+            for numbers, vectors in source:
+                short = np.rint(vectors * _ONE).astype(np.int16)
+                drawers.append(numbers)
+                codes.append(_signs(vectors).T)
+                sums.append(sums_of(short))
+                yield short
+
+        writer.put("matrix", written(), checked=False)
+        writer.put("drawers", np.concatenate(drawers))
+        if codes:
+            writer.put("codes", np.concatenate(codes, axis=1))
+            writer.put("sums", np.concatenate(sums))
+
+    def _held(self) -> Iterator[tuple[NDArray[np.int64], Vectors]]:
+        """The drawers and vectors in memory, without those that were removed."""
+        with self._lock:
+            kept = [(part, np.flatnonzero(part.drawers[: part.count] != _GONE)) for part in self._parts()]
+            drawers = [part.drawers[places] for part, places in kept]
+        for numbers, (part, places) in zip(drawers, kept, strict=True):
+            for start in range(0, len(places), _WRITTEN):
+                some = slice(start, start + _WRITTEN)
+                yield numbers[some], part.vectors(places[some])
+
+    def _stored(self, connection: Connection) -> Iterator[tuple[NDArray[np.int64], Vectors]]:
+        """The same from the records."""
+        for some in embedding_cache.strides([(1, embedding_cache.last_drawer(connection, self._space))]):
+            loaded = embedding_cache.load(connection, self._space, self._model, [some])
+            if loaded is not None:
+                yield loaded.drawers, loaded.matrix
+
     def search(self, query: Vectors, most: int) -> dict[int, float]:
         """The best drawers for a query vector, with the cosine similarity of their best chunk."""
-        rows = self._rows
-        if rows is None:
-            return {}
+        parts = self._parts()
         # Several of the best chunks may belong to one drawer: look at more chunks than drawers wanted, all if needed.
-        wide = min(rows.count, most * 4)
+        wide = most * 4
         while True:
-            compared, similarities = _similar(rows, query, wide)
-            best = np.argpartition(-similarities, wide - 1)[:wide]
-            found = best_by_drawer(rows.drawers[compared[best]], similarities[best], most)
-            if len(found) == most or wide == rows.count:
+            near = [(_NONE, query[:0]), *(_nearest(part, query, min(part.count, wide)) for part in parts)]
+            drawers, similarities = (np.concatenate(columns) for columns in zip(*near, strict=True))
+            found = best_by_drawer(drawers, similarities, most)
+            if len(found) == most or all(part.count <= wide for part in parts):
                 return found
-            wide = min(rows.count, wide * 4)
+            wide *= 4
 
     def similarities(self, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of the best chunk of each of these drawers that are in the index."""
-        rows = self._rows
-        if rows is None or not drawers:
-            return {}
-        # A lookup table instead of comparisons: its last place stays False, for removed rows (-1).
-        wanted = np.zeros(rows.newest + 2, np.bool_)
-        wanted[[drawer for drawer in drawers if 0 <= drawer < len(wanted) - 1]] = True
-        held = np.flatnonzero(wanted[rows.drawers[: rows.count]])
-        return best_by_drawer(rows.drawers[held], rows.matrix[held] @ query, len(held))
+        found: dict[int, float] = {}
+        for rows in self._parts() if drawers else ():
+            # A lookup table instead of comparisons: its last place stays False, for removed rows (-1).
+            wanted = np.zeros(rows.newest + 2, np.bool_)
+            wanted[[drawer for drawer in drawers if 0 <= drawer < len(wanted) - 1]] = True
+            held = np.flatnonzero(wanted[rows.drawers[: rows.count]])
+            found |= best_by_drawer(rows.drawers[held], rows.vectors(held) @ query, len(held))
+        return found
 
     def neighbours(self, drawer: int, most: int) -> dict[int, float]:
         """The drawers nearest to one, among the newest, best first; empty if it is not in the index."""
-        rows = self._rows
-        if rows is None:
+        own = [part.vectors(np.flatnonzero(part.drawers[: part.count] == drawer)) for part in self._parts()]
+        if not sum(map(len, own)):
             return {}
-        own = rows.matrix[np.flatnonzero(rows.drawers[: rows.count] == drawer)]
-        if not len(own):
-            return {}
-        first = max(0, rows.count - _NEWEST)
-        drawers = np.where(rows.drawers[first : rows.count] == drawer, _GONE, rows.drawers[first : rows.count])
-        similarities = (rows.matrix[first : rows.count] @ own.T).max(axis=1)
-        return best_by_drawer(drawers, similarities, most)
+        newest, places = [], _NEWEST
+        for part in reversed(self._parts()):
+            newest.append((part, slice(max(0, part.count - places), part.count)))
+            places -= min(places, part.count)
+        drawers = np.concatenate([part.drawers[some] for part, some in newest])
+        vectors = np.concatenate([part.vectors(some) for part, some in newest])
+        similarities = (vectors @ np.concatenate(own).T).max(axis=1)
+        return best_by_drawer(np.where(drawers == drawer, _GONE, drawers), similarities, most)
 
     def _take_in(self, moment: Moment, news: Sequence[Change]) -> None:
         # Removals first: only current drawers are loaded, including those that were reinstated.
@@ -114,14 +210,14 @@ class ExactIndex:
         ranges = [(change.subject, change.until) for change in embedded]
         for some in embedding_cache.strides(ranges):
             loaded = embedding_cache.load(moment.connection, self._space, self._model, [some])
-            if loaded is not None and self._rows is not None and loaded.drawers.min() <= self._rows.newest:
+            if loaded is not None and loaded.drawers.min() <= max((part.newest for part in self._parts()), default=0):
                 self._remove(set(loaded.drawers.tolist()))  # recomputed vectors replace the previous ones
             self._append(loaded)
 
     def _append(self, news: ChunkVectors | None) -> None:
         if news is None:
             return
-        old = self._rows
+        old = self._added
         count = old.count if old else 0
         total = count + len(news.drawers)
         if old is None or total > len(old.drawers):
@@ -129,14 +225,27 @@ class ExactIndex:
         old.matrix[count:total] = news.matrix
         old.codes[:, count:total] = _signs(news.matrix).T
         old.drawers[count:total] = news.drawers
-        self._rows = _Rows(old.matrix, old.codes, old.drawers, total, max(old.newest, int(news.drawers.max())))
+        self._added = _Rows(old.matrix, old.codes, old.drawers, total, max(old.newest, int(news.drawers.max())))
 
     def _remove(self, drawers: Collection[int]) -> None:
-        rows = self._rows
-        if rows is not None and drawers:
+        for rows in self._parts() if drawers else ():
             gone = np.isin(rows.drawers[: rows.count], list(drawers))
             rows.drawers[: rows.count][gone] = _GONE
             rows.matrix[: rows.count][gone] = 0.0
+            if rows.unchecked is not None:
+                rows.unchecked[gone] = False
+
+
+def _mapped(found: MappedIndex) -> _Rows:
+    """The vectors of a file; if they are few, as they are compared."""
+    matrix, sums, drawers = found.array("matrix"), found.array("sums", np.uint64), found.array("drawers", np.int64)
+    newest = int(drawers.max())
+    rows = _Rows(
+        matrix, found.array("codes", np.uint64), drawers, len(drawers), newest, sums, np.ones(len(drawers), np.bool_)
+    )
+    if rows.count > _COMPARED_IN_FULL:
+        return rows
+    return replace(rows, matrix=rows.vectors(slice(rows.count)), sums=None, unchecked=None)
 
 
 def _grown(old: _Rows | None, total: int, dimension: int) -> _Rows:
@@ -151,6 +260,13 @@ def _grown(old: _Rows | None, total: int, dimension: int) -> _Rows:
     return rows
 
 
+def _nearest(rows: _Rows, query: Vectors, wide: int) -> tuple[NDArray[np.int64], Vectors]:
+    """The drawers of so many rows that are the most similar, and their similarities."""
+    compared, similarities = _similar(rows, query, wide)
+    best = np.argpartition(-similarities, wide - 1)[:wide]
+    return rows.drawers[compared[best]], similarities[best]
+
+
 def _similar(rows: _Rows, query: Vectors, least: int) -> tuple[NDArray[np.int64], Vectors]:
     """At least this many rows compared with the query, and their similarities."""
     if rows.count <= _COMPARED_IN_FULL:
@@ -162,7 +278,7 @@ def _similar(rows: _Rows, query: Vectors, least: int) -> tuple[NDArray[np.int64]
     wanted = min(rows.count, max(least, _COMPARED))
     enough = np.searchsorted(np.bincount(unlike).cumsum(), wanted)
     near = np.flatnonzero(unlike <= enough)
-    return near, rows.matrix[near] @ query
+    return near, rows.vectors(near) @ query
 
 
 def _signs(vectors: Vectors) -> NDArray[np.uint64]:
@@ -192,12 +308,13 @@ class VectorSearch:
     is owned, up to date and large, `whole` is dropped and `tail` holds what is newer than the projection.
     """
 
-    def __init__(self, space: str, model: str, chroma: ChromaIndex, *, exact_below: int) -> None:
+    def __init__(self, space: str, model: str, chroma: ChromaIndex, file: IndexFile, *, exact_below: int) -> None:
         self._space = space
         self._model = model
         self._chroma = chroma
+        self._file = file
         self._exact_below = exact_below
-        self._index = ExactIndex(space, model)
+        self._index = self._whole()
         self._uses_chroma = False
         self._lock = threading.Lock()
 
@@ -208,14 +325,9 @@ class VectorSearch:
             InvalidVector: the query's vector does not have the stored dimension.
         """
         with self._lock:
-            self._choose(moment.connection)
-            index, uses_chroma = self._index, self._uses_chroma
-        index.refresh(moment)
-        if index.dimension not in {None, len(query)}:
-            raise InvalidVector(
-                f"The query's vector has length {len(query)}, the vectors stored by {self._model!r} {index.dimension}."
-            )
-        found = index.search(query, most)
+            self._choose(moment)
+            uses_chroma = self._uses_chroma
+        found = self._ask(moment, lambda index: self._searched(index, query, most))
         if not uses_chroma:
             return found
         try:
@@ -232,7 +344,7 @@ class VectorSearch:
     def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of each of these drawers that has a vector."""
         if not self._uses_chroma:
-            return self._index.similarities(query, drawers)
+            return self._ask(moment, lambda index: index.similarities(query, drawers))
         vectors = embedding_cache.of_drawers(moment.connection, self._space, self._model, drawers)
         if vectors is None:
             return {}
@@ -241,7 +353,7 @@ class VectorSearch:
     def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
         """The drawers nearest to one, with their cosine similarity, best first: among the newest if in memory."""
         if not self._uses_chroma:
-            return self._index.neighbours(drawer, most)
+            return self._ask(moment, lambda index: index.neighbours(drawer, most))
         own = embedding_cache.of_drawers(moment.connection, self._space, self._model, [drawer])
         near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
         return {number: similarity for number, similarity in near.items() if number != drawer}
@@ -250,12 +362,63 @@ class VectorSearch:
         """Start and stop of the chunk of each of these drawers that is nearest to the query."""
         return embedding_cache.nearest_pieces(moment.connection, self._space, self._model, query, drawers)
 
-    def _choose(self, connection: Connection) -> None:
+    def bytes_held(self) -> int:
+        """How much memory the vectors take, with what is mapped."""
+        return self._index.bytes_held()
+
+    def write(self, moment: Moment, writer: IndexWriter) -> None:
+        """Write all vectors of this moment to a file.
+
+        Raises:
+            UnusableIndexFile: the old file, which they were mapped from, is damaged.
+        """
+        (self._whole() if self._uses_chroma else self._index).write(moment, writer)
+
+    def reopen(self, moment: Moment) -> None:
+        """Map the file that was just written, in the place of what is in memory, if that is in use."""
+        if self._index.position and not self._uses_chroma:
+            fresh = self._whole()
+            fresh.refresh(moment)
+            with self._lock:
+                if not self._uses_chroma:
+                    self._index = fresh
+
+    def reset(self) -> None:
+        """Forget what is in memory: it is read again."""
+        with self._lock:
+            self._uses_chroma, self._index = False, self._whole()
+
+    def _whole(self) -> ExactIndex:
+        return ExactIndex(self._space, self._model, file=self._file)
+
+    def _searched(self, index: ExactIndex, query: Vectors, most: int) -> dict[int, float]:
+        if index.dimension not in {None, len(query)}:
+            raise InvalidVector(
+                f"The query's vector has length {len(query)}, the vectors stored by {self._model!r} {index.dimension}."
+            )
+        return index.search(query, most)
+
+    def _ask(self, moment: Moment, question: Callable[[ExactIndex], T]) -> T:
+        """The answer of the index in memory; if its file turns out to be damaged, it is read from the records."""
+        index = self._index
+        index.refresh(moment)
+        try:
+            return question(index)
+        except UnusableIndexFile as error:
+            self._file.refuse(str(error))
+            with self._lock:
+                if self._index is index:
+                    self._index = self._whole()
+            return self._ask(moment, question)
+
+    def _choose(self, moment: Moment) -> None:
         """Switch between the two ways when the size, or losing the projection, requires it."""
+        if not self._uses_chroma:
+            self._index.map(moment)
         if self._uses_chroma and not self._chroma.owned:
-            self._uses_chroma, self._index = False, ExactIndex(self._space, self._model)
+            self._uses_chroma, self._index = False, self._whole()
         elif not self._uses_chroma and self._is_large():
-            position = change_log.cursor(connection, self._space, CURSOR)
+            position = change_log.cursor(moment.connection, self._space, CURSOR)
             self._index = ExactIndex(self._space, self._model, position=position)
             self._uses_chroma = True
 
