@@ -64,6 +64,9 @@ class Memory(Runtime):
     ) -> Memory:
         """Open the memory in a folder; a new folder is created.
 
+        A server that answers many calls `gc.freeze()` once it has opened its memory and recalled something: see
+        docs/server.md.
+
         Args:
             path: The folder, relative to the current directory, with `~` for the home folder; None means
                 $LANGMEM_TIERS_PATH or, if unset, the user's data folder on this system.

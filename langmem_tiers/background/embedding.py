@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 # Batches that a caller waits for; the rest is left to the background.
 _AT_ONCE = 2
 # Batches whose texts the background reads at once: those of one length share a batch, so that less of it is padding.
-_AHEAD = 8
+_AHEAD = 4
 
 Ranges = Sequence[tuple[int, int]]
 

@@ -20,8 +20,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import typer
@@ -284,7 +285,8 @@ _SECONDS_A_LINE = 10.0
 def progress(what: str, *, shown: bool = True, every: float = _SECONDS_A_LINE) -> Iterator[Advance]:
     """A progress bar while something runs; call what it yields with the number done and the total, if known.
 
-    Where standard error is no terminal, it is a line `every` so many seconds instead.
+    It tells how many are done a second, and how long the rest takes. Where standard error is no terminal, it is a line
+    `every` so many seconds instead.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -294,16 +296,21 @@ def progress(what: str, *, shown: bool = True, every: float = _SECONDS_A_LINE) -
         with _progress_lines(what, every) if shown else nullcontext(_unseen) as advance:
             yield advance
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    what_it_is, pace = TextColumn("{task.description}"), TextColumn("{task.fields[pace]}")
+    columns = (what_it_is, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), pace)
+    began = monotonic()
     with Progress(*columns, console=errors, transient=True, disable=not shown) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(what, total=None, pace="")
+        yield lambda done, total: bar.update(
+            task, completed=done, total=total, pace=_pace(done, total, monotonic() - began)
+        )
 
 
 @contextmanager
 def _progress_lines(what: str, every: float) -> Iterator[Advance]:
     """Lines printed by a separate thread, since minutes may pass between two steps."""
     reached: tuple[int, int | None] = (0, None)
+    began = monotonic()
     over = threading.Event()
 
     def advance(done: int, total: int | None) -> None:
@@ -313,7 +320,9 @@ def _progress_lines(what: str, every: float) -> Iterator[Advance]:
     def tell() -> None:
         while not over.wait(every):
             done, total = reached
-            print_error(f"{what}: {done:,} so far." if total is None else f"{what}: {done:,} of {total:,}.")
+            pace = _pace(done, total, monotonic() - began)
+            so_far = f"{done:,} so far" if total is None else f"{done:,} of {total:,}"
+            print_error(f"{what}: {so_far}, {pace}." if pace else f"{what}: {so_far}.")
 
     thread = threading.Thread(target=tell, name="langmem-tiers-progress", daemon=True)
     thread.start()
@@ -322,6 +331,15 @@ def _progress_lines(what: str, every: float) -> Iterator[Advance]:
     finally:
         over.set()
         thread.join()
+
+
+def _pace(done: int, total: int | None, seconds: float) -> str:
+    """How many are done a second, and how long the rest takes at that pace; empty before anything is done."""
+    if not done or not seconds:
+        return ""
+    rate = done / seconds
+    shown = f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second"
+    return shown if total is None else f"{shown}, {timedelta(seconds=round((total - done) / rate))} left"
 
 
 def _unseen(_done: int, _total: int | None) -> None:
