@@ -162,7 +162,7 @@ async def measured(chosen: Any, folder: str) -> list[Row]:
     rows = [row("idle", *await watched(idle), []), row("threads", *await watched(threads), [])]
     plain = turns(without_memory(), chosen.users, chosen.turns, "plain")
     rows.append(row("no memory", *await watched(plain), []))
-    settings = Settings(storage=StorageSettings(open_spaces=chosen.open_spaces))
+    settings = Settings(storage=StorageSettings(memory_mb=chosen.memory_mb))
     with Memory.open(folder, embedder=prepared(chosen.embedder), settings=settings) as memory:
         model, saver = ScriptedChatModel(responses=[REPLY]), InMemorySaver()
         graphs = {
@@ -197,7 +197,7 @@ def main() -> None:
     arguments = parser(__doc__ or "", "concurrent_users")
     arguments.add_argument("--users", type=int, default=100)
     arguments.add_argument("--turns", type=int, default=5)
-    arguments.add_argument("--open-spaces", type=int, default=128, help="spaces kept open at once")
+    arguments.add_argument("--memory-mb", type=int, default=2_000, help="what open spaces may take")
     arguments.add_argument("--embedder", choices=CHOICES, default="projection", help="see embedders.py")
     arguments.add_argument("--work", type=Path, default=None, help="folder for the memory, on the disk to measure")
     chosen = arguments.parse_args()

@@ -142,11 +142,11 @@ def open_carefully(file: Path) -> IO[bytes]:
     """
     if file.is_symlink():
         raise _link(file)
-    opened = os.open(file, os.O_RDONLY | _CAREFULLY)
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
+    opened = open(file, "rb", opener=lambda name, flags: os.open(name, flags | _CAREFULLY))  # noqa: SIM115 - the caller's
+    if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+        opened.close()
         raise ValueError(f"{file} is no file")
-    return os.fdopen(opened, "rb")
+    return opened
 
 
 # Checking what is there.

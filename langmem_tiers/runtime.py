@@ -71,7 +71,7 @@ class Runtime:
         self.access = Access(roles)
         self._model = model
         self._embedder = None if embedder is None else self._guarded(embedder)
-        self._spaces = OpenSpaces(self._open_space, self.settings.storage.open_spaces)
+        self._spaces = OpenSpaces(self._open_space, self.settings.storage.memory_mb * 1_000_000)
         self._other_embedders: dict[str, str] = {}
         self._worker = Worker(self._work, retry_after=self._resting) if background else None
         self._listeners: list[Listener] = []

@@ -185,8 +185,10 @@ class StorageSettings(_Frozen):
     synchronous: Literal["FULL", "NORMAL"] = Field(
         "FULL", description="NORMAL may lose the last commits in a power loss, but never in a crash of the process."
     )
-    open_spaces: int = Field(
-        default=16, ge=1, description="Spaces kept open at once; the least recently used is closed."
+    memory_mb: int = Field(
+        default=512,
+        ge=0,
+        description="Megabytes that open spaces take; the least recently used are closed beyond that.",
     )
     exact_below: int = Field(
         default=200_000, ge=0, description="Up to this many vectors, search in memory is used; above, Chroma."

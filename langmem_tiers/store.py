@@ -26,6 +26,9 @@ from langmem_tiers.storage.note_index import NoteSearch
 from langmem_tiers.storage.revision_index import RevisionIndex
 from langmem_tiers.storage.vector_search import VectorSearch
 
+# Bytes that an open space takes without its drawers, for connections and their pages; and its Chroma client.
+_OPEN, _CHROMA = 4_000_000, 10_000_000
+
 
 class SpaceStore:
     """Everything that is open for a space; `close` releases files, threads and projections.
@@ -72,6 +75,11 @@ class SpaceStore:
         view.writing = view.database.writing
         return view
 
+    def bytes_held(self) -> int:
+        """How much memory it takes, about, with what is mapped from files."""
+        drawers = self.columns.bytes_held() + (0 if self.vectors is None else self.vectors.bytes_held())
+        return _OPEN + drawers + (_CHROMA if self.chroma is not None and self.chroma.owned else 0)
+
     def write_index_file(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Write the drawers in memory, or else those in the records, to the file that the next process maps.
 
@@ -110,15 +118,19 @@ class SpaceStore:
 
 @dataclass
 class _Slot:
-    """A space, opened by the first caller; others wait for it."""
+    """A space, opened by the first caller; others wait for it. `size` is what it took when it was last used."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     store: SpaceStore | None = None
     users: int = 0
+    size: int = 0
 
 
 class OpenSpaces:
-    """Hands out open spaces; `most` may be exceeded while more than that many are in use."""
+    """Hands out open spaces that take at most so many bytes together, or more while more are in use.
+
+    One space stays open, however large it is.
+    """
 
     def __init__(self, open_space: Callable[[str], SpaceStore], most: int) -> None:
         self._open_space = open_space
@@ -151,9 +163,11 @@ class OpenSpaces:
             with self._lock:
                 slot.users -= 1
                 self._changed.notify_all()
-                if slot.store is None and slot.users == 0:
+                if slot.store is not None:
+                    slot.size = slot.store.bytes_held()
+                elif slot.users == 0:
                     self._slots.pop(name, None)
-                idle = self._drop_idle(0 if self._closed else self._most)
+                idle = self._drop_idle()
             _close_all(idle)
 
     @contextmanager
@@ -193,7 +207,7 @@ class OpenSpaces:
         """Close all spaces; those in use are closed when they are released."""
         with self._lock:
             self._closed = True
-            idle = self._drop_idle(most=0)
+            idle = self._drop_idle()
         _close_all(idle)
 
     def require_open(self) -> None:
@@ -205,14 +219,16 @@ class OpenSpaces:
         if self._closed:
             raise MemoryClosed("This memory is closed.")
 
-    def _drop_idle(self, most: int) -> list[SpaceStore]:
-        """Evict the least recently used idle spaces, until `most` are left."""
+    def _drop_idle(self) -> list[SpaceStore]:
+        """Evict the least recently used idle spaces until the others are small enough; all, once it is closed."""
+        size = sum(slot.size for slot in self._slots.values())
         dropped: list[SpaceStore] = []
         for name, slot in list(self._slots.items()):
-            if len(self._slots) <= most:
+            if not self._closed and (size <= self._most or len(self._slots) == 1):
                 break
             if slot.users == 0:
                 del self._slots[name]
+                size -= slot.size
                 if slot.store is not None:
                     dropped.append(slot.store)
         return dropped

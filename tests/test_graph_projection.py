@@ -500,7 +500,7 @@ def test_an_empty_graph_has_no_file(tmp_path):
 
 
 def test_graphs_are_written_when_spaces_make_room_for_others(tmp_path):
-    with opened(tmp_path, settings=Settings(storage=StorageSettings(open_spaces=1))) as memory:
+    with opened(tmp_path, settings=Settings(storage=StorageSettings(memory_mb=0))) as memory:
         for name in ("alice", "bob"):
             fill(memory.user(name), 2)
             assert len(memory.user(name).graph.neighbours("Berlin").relations) == 2

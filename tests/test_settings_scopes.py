@@ -150,7 +150,7 @@ def test_variables_name_agents_with_small_letters(opened, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"spaces": {"users/a": {"storage": {"open_spaces": 1}}}}, "storage cannot be set for a space"),
+        ({"spaces": {"users/a": {"storage": {"memory_mb": 0}}}}, "storage cannot be set for a space"),
         ({"agents": {"patrol": {"dream": {"enabled": False}}}}, "dream cannot be set for an agent"),
         ({"agents": {"patrol": {"spaces": {}}}}, "spaces cannot be set for an agent"),
         ({"agents": {"p": {"recall": {"rerank": {"model": "a:b"}}}}}, "recall.rerank.model cannot be set for an agent"),
@@ -521,7 +521,7 @@ HOLDERS = {
 def test_settings_that_cannot_take_effect_where_they_are_given_are_refused(holder, memory):
     for given, says in (
         (Settings(window=WindowSettings(turns=3)), "window cannot be set for"),
-        (Settings(storage=StorageSettings(open_spaces=1)), "storage cannot be set for"),
+        (Settings(storage=StorageSettings(memory_mb=0)), "storage cannot be set for"),
         (Settings(agents={"p": recalling(limit=1)}), "agents cannot be set for"),
         (recalling(embed_seconds=1), "recall.embed_seconds cannot be set for"),
     ):
@@ -559,4 +559,4 @@ def test_config_sets_and_shows_what_is_otherwise_for_an_agent(tmp_path, capsys):
     config("unset", "recall.limit", "--agent", "patrol", *alice)
     assert shown("--agent", "patrol", *alice) == (3, "(agent patrol)")
     with pytest.raises(ValueError, match="storage"):
-        Settings(agents={"patrol": Settings(storage=StorageSettings(open_spaces=1))})
+        Settings(agents={"patrol": Settings(storage=StorageSettings(memory_mb=0))})

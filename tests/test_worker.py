@@ -103,7 +103,7 @@ def test_what_a_crash_left_undone_is_done_when_the_space_is_opened_next(tmp_path
 
 
 def test_more_spaces_than_may_be_open_are_all_finished(tmp_path):
-    one = Settings(storage=StorageSettings(open_spaces=1))
+    one = Settings(storage=StorageSettings(memory_mb=0))
     with Memory.open(tmp_path, embedder=HashEmbedder(), settings=one) as memory:
         for number in range(4):
             memory.user(f"user{number}").track(robots(5), session="s")
@@ -302,7 +302,7 @@ def open_files_fall_to(most: int, folder: Path) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path):
-    few = Settings(storage=StorageSettings(open_spaces=2, exact_below=0))
+    few = Settings(storage=StorageSettings(memory_mb=30, exact_below=0))
     with Memory.open(tmp_path, embedder=HashEmbedder(), settings=few, background=False) as memory:
         most = 0
         for round_ in range(2):
@@ -318,10 +318,28 @@ def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
+def test_spaces_are_closed_by_the_memory_that_they_take(tmp_path):
+    def still_open() -> int:
+        return sum(open_files(each) > 0 for each in tmp_path.rglob("memory.db"))
+
+    small = Settings(storage=StorageSettings(memory_mb=17, chroma_above=1_000))
+    with Memory.open(tmp_path, embedder=HashEmbedder(2_048), settings=small, background=False) as memory:
+        for number in range(6):
+            memory.user(f"user{number}").track(robots(1), session="s")
+        assert still_open() == 4
+        assert memory.user("user5").flush()
+        assert len(memory.user("user5").recall("Where is the robot?", session="t").items) == 1
+        assert still_open() == 2  # its vectors take as much as two other spaces
+        memory.user("user1").drawers()
+        assert still_open() == 2
+    assert still_open() == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path):
     gate = Gate()
     gate.documents.set()
-    few = Settings(storage=StorageSettings(open_spaces=1))
+    few = Settings(storage=StorageSettings(memory_mb=0))
     with Memory.open(tmp_path, embedder=gate, settings=few, background=False) as memory, ThreadPoolExecutor(1) as pool:
         memory.user("alice").track(robots(1), session="s")
         (database,) = tmp_path.rglob("memory.db")
@@ -344,7 +362,7 @@ def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):
             space.recall("Where is the robot in the garden?", session=f"t{thread}", message_id=str(n))
         return thread
 
-    few = Settings(storage=StorageSettings(open_spaces=2, busy_timeout=30))
+    few = Settings(storage=StorageSettings(memory_mb=30, busy_timeout=30))
     with Memory.open(tmp_path, embedder=HashEmbedder(), settings=few) as memory:
         with ThreadPoolExecutor(50) as pool:
             assert sorted(pool.map(work, range(50))) == list(range(50))
