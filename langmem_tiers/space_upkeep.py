@@ -271,12 +271,16 @@ class SpaceUpkeep:
 
         return exporting.fingerprint(self.context)
 
-    def stats(self) -> SpaceStats:
-        """Return counts and sizes."""
+    def stats(self, *, by_kind: bool = False) -> SpaceStats:
+        """Return counts and sizes.
+
+        Args:
+            by_kind: Also say what the bytes are for; this reads the whole database, about a gigabyte a second.
+        """
         from langmem_tiers.maintenance.stats import stats
 
         with self.context.open() as store:
-            return stats(store, self.context.embedding_model)
+            return stats(store, self.context.embedding_model, by_kind=arguments.flag(by_kind, "by_kind"))
 
     def doctor(self, *, deep: bool = False) -> tuple[Finding, ...]:
         """Check every projection against the records. Each finding is fine, worth knowing, or a problem.

@@ -366,7 +366,8 @@ class SpaceStats:
 
     `entries` are active ones, `inactive_entries` those put aside. `items` are those of a LangGraph store. `notes` are
     the pieces that all these are searched by. `pending` is how many drawers still wait for their vectors. `index_bytes`
-    are those of the file that searching in memory begins with.
+    are those of the file that searching in memory begins with. `bytes_by_kind` says what the bytes are for, where
+    that was asked for: text, keyword index, vectors, receipts, log, other, index file and Chroma.
     """
 
     space: str
@@ -392,6 +393,7 @@ class SpaceStats:
     database_bytes: int
     chroma_bytes: int
     index_bytes: int
+    bytes_by_kind: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

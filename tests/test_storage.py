@@ -30,7 +30,7 @@ from langmem_tiers.errors import (
     StorageError,
 )
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import change_log
+from langmem_tiers.storage import change_log, packed_text
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.migrations import MIGRATIONS, Migration, migrate
 from langmem_tiers.storage.schema import metadata
@@ -511,3 +511,71 @@ def test_a_receipt_that_can_not_be_read_is_skipped_and_the_others_are_not(tmp_pa
         assert alice.receipt(1) is None
         assert alice.recall("Where is the robot?", session="u", message_id="1").receipt.verdict != "repeated"
     assert "unreadable_receipt_skipped" in caplog.text
+
+
+def test_receipts_take_a_third_of_their_room_and_those_of_older_versions_are_read_and_forgotten(tmp_path):
+    file = filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        before = memory.user("alice").receipts()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        packed_text.register(connection)
+        sizes = "SELECT length(body), length(CAST(unpacked(body) AS BLOB)) FROM receipts"
+        (packed, whole), *_ = connection.execute(sizes).fetchall()
+        connection.execute("UPDATE receipts SET body = unpacked(body)")
+    assert packed * 3 < whole
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        assert alice.receipts() == before
+        alice.forget(messages=before[0].candidates[0].drawer, confirm=True)
+        assert alice.receipts() == ()
+
+
+@pytest.mark.parametrize("damage", ["substr(body, 1, 40)", "zeroblob(400)", "CAST('{' AS BLOB)", "NULL || body"])
+def test_a_packed_receipt_that_can_not_be_read_is_skipped(tmp_path, caplog, damage):
+    file = filled(tmp_path)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE receipts SET body = coalesce({damage}, x'00')")
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        assert (alice.receipts(), alice.receipt(1)) == ((), None)
+    assert "unreadable_receipt_skipped" in caplog.text
+
+
+def test_stats_say_what_the_bytes_on_disk_are_for(tmp_path):
+    filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        before = alice.stats(by_kind=True)
+        files = before.database_bytes + before.index_bytes + before.chroma_bytes
+        assert sum(before.bytes_by_kind.values()) == files
+        assert {kind for kind, size in before.bytes_by_kind.items() if not size} <= {"index file"}
+        alice.track([user(f"The violin {n} is in Porto. " * 20, f"n{n}") for n in range(200)], session="s")
+        alice.flush()
+        after = alice.stats(by_kind=True)
+        assert after.bytes_by_kind["text"] > before.bytes_by_kind["text"] + 200 * 500
+        assert after.bytes_by_kind["vectors"] > before.bytes_by_kind["vectors"] + 200 * 128
+        assert alice.stats().bytes_by_kind == {}
+
+
+def index_pages(file: Path, *first: str) -> int:
+    """The pages of the keyword index's data, after some commands to it; nothing is changed."""
+    with closing(sqlite3.connect(file)) as connection:
+        for command in first:
+            connection.execute("INSERT INTO keyword (keyword) VALUES (?)", (command,))
+        (pages,) = connection.execute("SELECT count(*) FROM dbstat WHERE name = 'keyword_data'").fetchone()
+    return pages
+
+
+def test_the_keyword_index_is_merged_once_there_are_many_messages(tmp_path):
+    places, things = ("Lisbon", "Porto", "Faro", "Braga"), ("robot", "violin", "cat")
+    words = [f"{place} {thing}" for place in places for thing in things]
+    with reopened(tmp_path) as memory:
+        alice = memory.user("alice")
+        for session in range(25):
+            said = [f"{words[n % 12]} {n * session} was seen in {words[n % 7]} {n + session}" for n in range(24)]
+            alice.track([user(each, f"{session}.{n}") for n, each in enumerate(said)], session=f"s{session}")
+        alice.flush()
+        assert alice.recall("Lisbon robot 5").items
+        assert [each for each in alice.doctor() if each.level == "problem"] == []
+    (file,) = tmp_path.rglob("memory.db")
+    assert index_pages(file) <= index_pages(file, "optimize") * 1.25

@@ -756,3 +756,65 @@ def test_however_a_file_of_chroma_is_damaged_nothing_ends_the_process_and_the_an
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=offline_environment, timeout=600)
     last = done.stdout.split("\n")[-2]
     assert (done.returncode, last, "Traceback" in done.stderr) == (0, "done", False), done.stderr[-3000:]
+
+
+# What is stored
+
+
+def sql(folder: Path, *statements: str) -> list:
+    (database,) = folder.rglob("memory.db")
+    connection = sqlite3.connect(database)
+    try:
+        found = [connection.execute(statement).fetchall() for statement in statements]
+        connection.commit()
+    finally:
+        connection.close()
+    return found
+
+
+def store_as_before(folder: Path) -> None:
+    """Vectors as versions before this one stored them: four bytes a number."""
+    (database,) = folder.rglob("memory.db")
+    connection = sqlite3.connect(database)
+    connection.create_function(
+        "single", 1, lambda stored: (np.frombuffer(stored, "<i2") / np.float32(32_767)).astype("<f4").tobytes()
+    )
+    connection.execute("UPDATE embeddings SET vector = single(vector)")
+    connection.commit()
+    connection.close()
+
+
+LENGTHS = "SELECT DISTINCT length(vector) FROM embeddings"
+
+
+def test_vectors_of_an_older_version_find_the_same_and_are_halved_when_it_is_opened(tmp_path):
+    query = "the robot and the violin in the orchard"
+    with opened(tmp_path) as alice:
+        alice.track(sentences(60), session="s")
+        alice.knowledge.save("Anna plays the violin.", category="user-facts")
+        alice.flush()
+        before = similar(alice, query)
+    store_as_before(tmp_path)
+    ran = "DELETE FROM migrations WHERE name = 'vectors in half the room'"
+    sql(tmp_path, ran, "PRAGMA user_version = 17")
+    assert sql(tmp_path, LENGTHS) == [[(256,)]]
+    with opened(tmp_path) as alice:
+        assert (similar(alice, query), problems(alice)) == (before, [])
+    assert sql(tmp_path, LENGTHS) == [[(128,)]]
+
+
+def test_vectors_that_opening_left_as_they_were_find_the_same_until_rebuild_halves_them(tmp_path):
+    query = "the robot and the violin in the orchard"
+    with opened(tmp_path) as alice:
+        alice.track(sentences(60), session="s")
+        alice.flush()
+        before = similar(alice, query)
+    store_as_before(tmp_path)
+    with opened(tmp_path) as alice:
+        alice.track(sentences(1, start=60), session="s")
+        alice.flush()
+        assert similar(alice, query)[:5] == before[:5]
+        assert (sql(tmp_path, LENGTHS), problems(alice)) == ([[(256,), (128,)]], [])
+        alice.rebuild()
+        assert (sql(tmp_path, LENGTHS), problems(alice)) == ([[(128,)]], [])
+        assert similar(alice, query)[:5] == before[:5]

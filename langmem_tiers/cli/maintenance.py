@@ -36,7 +36,7 @@ def stats(target: Target) -> Shown:
     """Print counts and sizes of the user's space, or of every space when no user is named."""
     found: list[SpaceStats] = []
     with target.existing_memory() as memory:
-        failed = _for_each(target, memory, lambda space: found.append(space.stats()))
+        failed = _for_each(target, memory, lambda space: found.append(space.stats(by_kind=True)))
         _print_not_counted(target, memory)
     title = f"Memory in {memory.path}: {counted(len(found), 'space')}"
     lines = [title, *(line for one in found for line in _counts(one))]
@@ -71,7 +71,10 @@ def _counts(stats: SpaceStats) -> Iterator[RenderableType]:
     table = figures("", "", title=stats.space)
     table.show_header = False
     for name, value in as_data(stats).items():
-        if name not in {"space", "folder"}:
+        if name == "bytes_by_kind":
+            for kind, size in value.items():
+                table.add_row(f"bytes of {kind}", f"{size:,}")
+        elif name not in {"space", "folder"}:
             figure = "none" if value is None else f"{value:,}" if isinstance(value, int) else value
             table.add_row(name.replace("_", " "), figure)
     yield from ("", table, f"Folder: {stats.folder}")

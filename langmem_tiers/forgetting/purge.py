@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from langmem_tiers.errors import StorageError
-from langmem_tiers.storage import chroma, keyword, purging
+from langmem_tiers.storage import chroma, embedding_cache, keyword, purging
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 
@@ -75,6 +75,7 @@ def _rows(store: SpaceStore) -> bool:
 
 
 def _file(store: SpaceStore) -> bool:
+    embedding_cache.halve_all(store.database)
     return store.database.rewrite()
 
 

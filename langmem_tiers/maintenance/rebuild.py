@@ -129,6 +129,7 @@ def _vectors(store: SpaceStore, model: str) -> str:
         embedding_cache.retry_refused(connection, store.key, model)
         for source in SOURCES.values():
             change_log.reset_cursor(connection, store.key, source.cursor_name(model), 0)
+    embedding_cache.halve_all(store.database)
     return f"vectors: {counted(len(bad), 'unusable one')} dropped, missing ones are embedded in the background"
 
 

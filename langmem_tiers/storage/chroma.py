@@ -12,10 +12,11 @@ import json
 import logging
 import os
 import shutil
+import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -394,6 +395,8 @@ _COLLECTION = "drawers"
 _BATCH = 1000
 _PAGE = 10_000
 _PART = 1 << 20
+# Free pages that are left as they are: 1 MB.
+_FREE = 256
 _OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, ProjectionDamaged)
 
 
@@ -497,6 +500,7 @@ class ChromaFolder:
             if not self._closed:
                 self._closed = True
                 self._client.close()  # type: ignore[attr-defined]
+                _give_back_room(self.path / DATABASE)
                 hnsw_files.blank_unused(self.path)
                 private_files.tighten(self.path)
 
@@ -507,6 +511,18 @@ class ChromaFolder:
             private_files.tighten(self.path)
             hnsw_files.blank_unused(self.path)
             self._sizes = sizes
+
+
+def _give_back_room(file: Path) -> None:
+    """Write Chroma's database anew where much of it is free: what it queued for its index stays as free pages."""
+    if not file.exists():
+        return
+    # No room to do it, or somebody reads it, or removed it meanwhile: it is as good as before.
+    with closing(sqlite3.connect(file)) as connection, suppress(sqlite3.OperationalError):
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+        if free > max(_FREE, pages // 4):
+            connection.execute("VACUUM")
 
 
 def _require_as_left(folder: Path, left: str) -> None:

@@ -18,7 +18,7 @@ from sqlalchemy.util import LRUCache
 from langmem_tiers import private_files
 from langmem_tiers.errors import READ_ONLY, ReadOnlyForMembers
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import seals
+from langmem_tiers.storage import packed_text, seals
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.schema import HERE
@@ -28,6 +28,8 @@ from langmem_tiers.storage.write_queue import queue_of
 _STATEMENTS = 2000
 # Pages copied between two reports on a backup: 16 MB.
 _PAGES = 4096
+# Bytes that the write-ahead log keeps once it is folded into the file; otherwise it stays as long as it ever was.
+_LOG_KEPT = 16 << 20
 # Seconds between two tries to get a lock.
 _PAUSE = 0.005
 # Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
@@ -235,6 +237,7 @@ def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:
     # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
     connection.isolation_level = None
     seals.register(connection)
+    packed_text.register(connection)
     with closing(connection.cursor()) as cursor:
         # The journal mode is written into the file, so leave someone else's file alone.
         is_ours = cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
@@ -243,6 +246,7 @@ def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:
         cursor.execute(f"PRAGMA synchronous={settings.synchronous}")
         cursor.execute("PRAGMA secure_delete=ON")
         cursor.execute("PRAGMA cell_size_check=ON")
+        cursor.execute(f"PRAGMA journal_size_limit={_LOG_KEPT}")
         cursor.execute("PRAGMA cache_size=-16000")
         cursor.execute("PRAGMA mmap_size=268435456")
 

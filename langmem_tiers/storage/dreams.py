@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import numpy as np
 import orjson
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.records import Entry, Episode, GoldenQuestion, SpokenTurn
-from langmem_tiers.storage import change_log, changesets, facts
+from langmem_tiers.storage import change_log, changesets, embedding_cache, facts
 from langmem_tiers.storage import entries as entry_rows
 from langmem_tiers.storage import episodes as episode_rows
 from langmem_tiers.storage.embedding_cache import Vectors
@@ -363,12 +362,11 @@ def vectors(connection: Connection, space: str, model: str, ids: Iterable[str]) 
     """The vectors of entries by id, for those that have one from this model."""
     wanted = set(ids)
     found = select(notes.c.ref, embeddings.c.vector).select_from(notes.join(embeddings, same_text(model)))
-    rows = connection.execute(found.where(*here(notes, space, kind="entry")))
-    return {
-        row.ref: np.frombuffer(row.vector, dtype="<f4")
-        for row in rows
-        if row.ref in wanted and len(row.vector) % 4 == 0
-    }
+    every = connection.execute(found.where(*here(notes, space, kind="entry")))
+    rows = [row for row in every if row.ref in wanted]
+    dimension = embedding_cache.known_dimension(connection, space, model)
+    stored = embedding_cache.each_unpacked([row.vector for row in rows], dimension)
+    return {row.ref: vector for row, vector in zip(rows, stored, strict=True) if vector is not None}
 
 
 def unpromoted(connection: Connection, space: str, most: int, *, at: int) -> list[Episode]:

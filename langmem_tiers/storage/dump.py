@@ -28,6 +28,7 @@ from sqlalchemy import (
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import facts as fact_rows
 from langmem_tiers.storage import keyword, schema, seals
+from langmem_tiers.storage.packed_text import PackedText
 from langmem_tiers.storage.statements import here, insert_new
 
 _AT_ONCE = 500
@@ -114,7 +115,7 @@ def columns_of(name: str) -> tuple[ColumnFacts, ...]:
 
 
 def _facts_of(column: Any) -> ColumnFacts:
-    text, given = isinstance(column.type, Text), column.server_default
+    text, given = isinstance(column.type, (Text, PackedText)), column.server_default
     default = None if given is None else str(given.arg) if text else int(str(given.arg))
     name, nullable = str(column.name), bool(column.nullable)
     if text or isinstance(column.type, LargeBinary):

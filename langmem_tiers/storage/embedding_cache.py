@@ -1,12 +1,12 @@
 """The embedding cache: one vector per model and text, which chunks have theirs, and which texts a model refuses.
 
-The dimension of a model is recorded with its first vector and never changes.
+The dimension of a model is recorded with its first vector and never changes. A number of a vector takes two bytes
+(docs/decisions.md); older vectors are float32, and read as such, until `halve` has converted them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_or
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
 from langmem_tiers.storage.change_log import ranges
+from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
 from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered, plausible
@@ -27,6 +28,12 @@ from langmem_tiers.telemetry.logs import say
 log = logging.getLogger(__name__)
 
 Vectors = NDArray[np.float32]
+
+# How vectors are stored: the numbers of a vector of length 1, times 32,767; and how they were before.
+_SHORT, _SINGLE = np.dtype("<i2"), np.dtype("<f4")
+_ONE = 32_767
+# The longest that a vector of length 1 can be after rounding. Bytes that are none mostly are much longer.
+_LONGEST = 1.1
 
 _REFUSED = "refused:"
 _HEX = 32  # characters of a text's hash
@@ -93,8 +100,8 @@ def missing(connection: Connection, space: str, model: str, first: int, last: in
 def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes], vectors: Vectors) -> None:
     """Store vectors; texts that already have one keep it."""
     rows = (
-        {"model": model, "text_hash": text_hash, "vector": vector.astype("<f4").tobytes()}
-        for text_hash, vector in zip(hashes, vectors, strict=True)
+        {"model": model, "text_hash": text_hash, "vector": vector.tobytes()}
+        for text_hash, vector in zip(hashes, _packed(vectors), strict=True)
     )
     insert_new(connection, embeddings, space, rows)
 
@@ -102,13 +109,12 @@ def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes],
 def load(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> ChunkVectors | None:
     """The vectors of all chunks of current drawers in these ranges, None if there are none."""
     values = {"space": space, "model": model}
-    return _usable(
-        [
-            row
-            for first, last in ranges(spans)
-            for row in connection.execute(_STANDING_VECTORS.where(chunks.c.drawer.between(first, last)), values)
-        ]
-    )
+    rows = [
+        row
+        for first, last in ranges(spans)
+        for row in connection.execute(_STANDING_VECTORS.where(chunks.c.drawer.between(first, last)), values)
+    ]
+    return _chunk_vectors(rows, known_dimension(connection, space, model)) if rows else None
 
 
 def strides(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -118,26 +124,49 @@ def strides(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             yield start, min(last, start + _STRIDE - 1)
 
 
-def _usable(rows: Sequence[Any]) -> ChunkVectors | None:
-    """The vectors as a matrix, without truncated or non-finite ones, which the doctor reports and repairs."""
-    if not rows:
+def _chunk_vectors(rows: Sequence[Any], dimension: int | None) -> ChunkVectors | None:
+    """The usable vectors as a matrix; the doctor reports and repairs the others."""
+    matrix, usable = _unpacked([row.vector for row in rows], dimension)
+    if not usable.all():
+        say(log, logging.WARNING, "unusable_vectors_skipped", count=len(rows) - int(usable.sum()))
+    if not usable.any():
         return None
-    sizes = Counter(len(vector) for _, _, vector in rows)
-    usual = max(sizes, key=lambda size: (size % 4 == 0, sizes[size]))
-    whole = [row for row in rows if len(row[2]) == usual]
-    matrix = np.frombuffer(b"".join(row[2] for row in whole), dtype="<f4").reshape(len(whole), -1)
-    finite = np.isfinite(matrix).all(axis=1)
-    if len(whole) < len(rows) or not finite.all():
-        say(log, logging.WARNING, "unusable_vectors_skipped", count=len(rows) - int(finite.sum()))
-    if not finite.any():
-        return None
-    numbers = np.array([row[:2] for row in whole], dtype=np.int64)[finite]
-    return ChunkVectors(numbers[:, 0], numbers[:, 1], matrix[finite].astype(np.float32, copy=False))
+    numbers = np.array([row[:2] for row in rows], dtype=np.int64)[usable]
+    return ChunkVectors(numbers[:, 0], numbers[:, 1], matrix if usable.all() else matrix[usable])
+
+
+def _packed(vectors: Vectors) -> NDArray[np.int16]:
+    """Vectors as they are stored, whose numbers are off by at most 1.5e-5."""
+    return np.rint(np.clip(vectors, -1, 1) * _ONE).astype(_SHORT)
+
+
+def _unpacked(stored: Sequence[bytes], dimension: int | None) -> tuple[Vectors, NDArray[np.bool_]]:
+    """Stored vectors as rows, and which of them are usable: whole, finite and no longer than 1."""
+    width = dimension or 0
+    matrix = np.full((len(stored), width), np.nan, np.float32)
+    lengths = np.fromiter(map(len, stored), np.int64, len(stored))
+    for kind, scale in ((_SHORT, 1 / _ONE), (_SINGLE, 1.0)):
+        held = np.flatnonzero(lengths == width * kind.itemsize)
+        if width and len(held):
+            whole = b"".join(stored if len(held) == len(stored) else [stored[place] for place in held.tolist()])
+            matrix[held] = np.frombuffer(whole, kind).reshape(len(held), width).astype(np.float32) * np.float32(scale)
+    with np.errstate(over="ignore", invalid="ignore"):
+        length = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, np.newaxis]
+        # Rounding made them a bit longer or shorter; Chroma compares directions only.
+        np.divide(matrix, length, out=matrix, where=length > 0)
+    return matrix, (length[:, 0] < _LONGEST) & (width > 0)
+
+
+def each_unpacked(stored: Sequence[bytes | None], dimension: int | None) -> list[Vectors | None]:
+    """Stored vectors of this dimension; None in the place of one that is missing or unusable."""
+    matrix, usable = _unpacked([each or b"" for each in stored], dimension)
+    return [vector if good else None for vector, good in zip(matrix, usable.tolist(), strict=True)]
 
 
 def of_drawers(connection: Connection, space: str, model: str, numbers: Collection[int]) -> ChunkVectors | None:
     """The vectors of all chunks of these drawers, current or not."""
-    return _usable(among(connection, _VECTORS, sorted(numbers), space=space, model=model))
+    rows = among(connection, _VECTORS, sorted(numbers), space=space, model=model)
+    return _chunk_vectors(rows, known_dimension(connection, space, model)) if rows else None
 
 
 def nearest_pieces(
@@ -145,9 +174,10 @@ def nearest_pieces(
 ) -> dict[int, tuple[int, int]]:
     """Start and stop of the chunk of each of these drawers that is nearest to a query vector."""
     best: dict[int, tuple[float, tuple[int, int]]] = {}
-    for row in among(connection, _PIECES, sorted(numbers), space=space, model=model):
-        if len(row.vector) == query.nbytes:
-            similarity = float(np.frombuffer(row.vector, dtype="<f4") @ query)
+    rows = among(connection, _PIECES, sorted(numbers), space=space, model=model)
+    for row, vector in zip(rows, each_unpacked([row.vector for row in rows], len(query)), strict=True):
+        if vector is not None:
+            similarity = float(vector @ query)
             if row.drawer not in best or similarity > best[row.drawer][0]:
                 best[row.drawer] = similarity, (row.start, row.stop)
     return {drawer: span for drawer, (_, span) in best.items()}
@@ -164,17 +194,18 @@ def of_texts(connection: Connection, space: str, model: str, hashes: Sequence[by
     """The usable vectors of texts, by hash."""
     these = (*here(embeddings, space, model=model), listed(embeddings.c.text_hash))
     rows = among(connection, select(embeddings.c.text_hash, embeddings.c.vector).where(*these), hashes)
-    return {row.text_hash: np.frombuffer(row.vector, "<f4") for row in rows if _is_finite(row.vector)}
+    if not rows:
+        return {}
+    found = each_unpacked([row.vector for row in rows], known_dimension(connection, space, model))
+    return {row.text_hash: vector for row, vector in zip(rows, found, strict=True) if vector is not None}
 
 
 def unusable(connection: Connection, space: str, model: str) -> list[bytes]:
-    """The text hashes of vectors that are cut off, not finite, or of another length than most."""
+    """The text hashes of vectors that are cut off, not finite, or of another dimension than the model's."""
     wanted = select(embeddings.c.text_hash, embeddings.c.vector).where(*here(embeddings, space, model=model))
-    found = connection.execute(wanted).all()
-    if not found:
-        return []
-    usual = Counter(len(row.vector) for row in found).most_common(1)[0][0]
-    return [row.text_hash for row in found if len(row.vector) != usual or not _is_finite(row.vector)]
+    rows = connection.execute(wanted).all()
+    found = each_unpacked([row.vector for row in rows], known_dimension(connection, space, model))
+    return [row.text_hash for row, vector in zip(rows, found, strict=True) if vector is None]
 
 
 def drop(connection: Connection, space: str, hashes: Sequence[bytes], model: str | None = None) -> None:
@@ -183,10 +214,6 @@ def drop(connection: Connection, space: str, hashes: Sequence[bytes], model: str
     for some in batches(hashes):
         these = (*here(embeddings, space, **of_model), embeddings.c.text_hash.in_(some))
         connection.execute(delete(embeddings).where(*these))
-
-
-def _is_finite(vector: bytes) -> bool:
-    return len(vector) % 4 == 0 and bool(np.isfinite(np.frombuffer(vector, dtype="<f4")).all())
 
 
 def counts(connection: Connection, space: str, model: str | None) -> tuple[int, int]:
@@ -224,6 +251,38 @@ def known_dimension(connection: Connection, space: str, model: str) -> int | Non
     """The dimension of a model's vectors, None before the first one."""
     found = values.get(connection, space, _dimension(model))
     return None if found is None else int(found)
+
+
+def halve(connection: Connection, after: int, most: int) -> int:
+    """Store vectors that are still float32 in half the room: of so many in the order of storing, after one of them.
+
+    Returns the last one looked at, 0 if there are no more. Unusable vectors are left as they are.
+    """
+    wanted = f"SELECT rowid, space, model, vector FROM {embeddings.name} WHERE rowid > ? ORDER BY rowid LIMIT ?"
+    rows = connection.exec_driver_sql(wanted, (after, most)).all()
+    changed: list[tuple[bytes, int]] = []
+    for space, model in {(row.space, row.model) for row in rows}:
+        dimension = known_dimension(connection, space, model) or 0
+        of_model = (row for row in rows if (row.space, row.model) == (space, model))
+        single = [row for row in of_model if len(row.vector) == dimension * _SINGLE.itemsize]
+        vectors = each_unpacked([row.vector for row in single], dimension)
+        changed += [
+            (_packed(vector).tobytes(), row.rowid)
+            for row, vector in zip(single, vectors, strict=True)
+            if vector is not None
+        ]
+    if changed:
+        connection.exec_driver_sql(f"UPDATE {embeddings.name} SET vector = ? WHERE rowid = ?", changed)
+    return rows[-1].rowid if rows else 0
+
+
+def halve_all(database: Database) -> None:
+    """Store all vectors that are still float32 in half the room, some at a time, so that others can write."""
+    last, more = 0, True
+    while more:
+        with database.writing() as connection:
+            last = halve(connection, last, _STRIDE)
+            more = last > 0
 
 
 def require_dimension(connection: Connection, space: str, model: str, dimension: int) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Table, delete, false, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, or_, select, update
 
-from langmem_tiers.storage import change_log, facts, keyword, notes
+from langmem_tiers.storage import change_log, facts, keyword, notes, packed_text
 from langmem_tiers.storage import receipts as kept_receipts
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.rooms import LAST_CLOSET, LAST_DRAWER, LAST_IN_WING, LAST_ROOM, LAST_WING
@@ -218,10 +218,6 @@ def _used(connection: Connection, space: str, column: Any, values: Collection[in
     return {row.value for row in among(connection, wanted, values)}
 
 
-# Of so few drawers the database finds the receipts; of more, each receipt is read.
-_LOOKED_UP = 50
-
-
 def receipts_showing(
     connection: Connection,
     space: str,
@@ -234,23 +230,11 @@ def receipts_showing(
         return []
     asked = {(each.session, each.message_id) for each in turns_gone}
     columns = (receipts.c.number, receipts.c.session, receipts.c.message_id, receipts.c.shown, receipts.c.body)
-    wanted = select(*columns).where(*here(receipts, space))
-    if len(pointers) <= _LOOKED_UP:
-        wanted = wanted.where(
-            or_(false(), *_mentions(of, pointers), *(receipts.c.message_id == each for _, each in asked))
-        )
     return [
         row.number
-        for row in connection.execute(wanted)
+        for row in connection.execute(select(*columns).where(*here(receipts, space)))
         if (row.session, row.message_id) in asked or kept_receipts.names(row.shown, row.body, of, pointers)
     ]
-
-
-def _mentions(of: str, pointers: Mapping[int, str]) -> list[ColumnElement[bool]]:
-    """The conditions for receipts that may name a drawer: in the list of what is shown, or among the candidates."""
-    name = orjson.dumps(of).decode()
-    shown = [func.instr(receipts.c.shown, f"[{name},{number},") > 0 for number in pointers]
-    return shown + [func.instr(receipts.c.body, f"[{name},{number},") > 0 for number in pointers]
 
 
 def drop_receipts(connection: Connection, space: str, numbers: Collection[int]) -> int:
@@ -306,8 +290,9 @@ def rooms_of(connection: Connection, space: str, of_closets: Collection[int], of
 
 def queries(connection: Connection, space: str) -> Iterator[tuple[int, str]]:
     """Number and query of all receipts."""
-    query = func.json_extract(receipts.c.body, "$.query")
-    wanted = select(receipts.c.number, query).where(*here(receipts, space), func.json_valid(receipts.c.body) == 1)
+    body = func.unpacked(receipts.c.body)
+    wanted = select(receipts.c.number, func.json_extract(body, "$.query"))
+    wanted = wanted.where(*here(receipts, space), func.json_valid(body) == 1)
     for number, said in connection.execute(wanted):
         yield number, said or ""
 
@@ -316,7 +301,7 @@ def receipts_of_space(connection: Connection, space: str, of: str) -> dict[int, 
     """The receipts that name another space, each with the drawers and known things of it that they name."""
     name = orjson.dumps(of).decode()
     columns = (receipts.c.number, receipts.c.shown, receipts.c.body)
-    mentions = or_(func.instr(receipts.c.shown, name) > 0, func.instr(receipts.c.body, name) > 0)
+    mentions = or_(func.instr(receipts.c.shown, name) > 0, func.instr(func.unpacked(receipts.c.body), name) > 0)
     rows = connection.execute(select(*columns).where(*here(receipts, space), mentions))
     return {row.number: kept_receipts.named_of(row.shown, row.body, of) for row in rows}
 
@@ -333,6 +318,7 @@ def file_names_space(path: Path, of: str) -> bool:
         return False
     name = orjson.dumps(of).decode()
     with translated(path), closing(sqlite3.connect(path)) as connection:
+        packed_text.register(connection)
         connection.execute("BEGIN IMMEDIATE")
-        look = "SELECT 1 FROM receipts WHERE instr(shown, ?) > 0 OR instr(body, ?) > 0 LIMIT 1"
+        look = "SELECT 1 FROM receipts WHERE instr(shown, ?) > 0 OR instr(unpacked(body), ?) > 0 LIMIT 1"
         return connection.execute(look, (name, name)).fetchone() is not None

@@ -40,6 +40,33 @@ class SpaceCounts(NamedTuple):
     items: int
 
 
+# What the tables of a database file are for; the others are "other".
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(("drawers", "entries", "episodes", "documents", "notes", "store_items", "working_entries"), "text"),
+    **{"embeddings": "vectors", "receipts": "receipts", "changes": "log"},
+}
+_INDEXES = ("keyword_", "note_words_")
+_PAGES = """
+SELECT coalesce(made.tbl_name, pages.name), sum(pages.pgsize)
+FROM dbstat('main', 1) AS pages LEFT JOIN sqlite_schema AS made ON made.name = pages.name
+GROUP BY 1
+"""
+
+
+def bytes_by_kind(connection: Connection) -> dict[str, int]:
+    """The bytes of all pages in use by what they are for, with the indexes of each table.
+
+    Where this SQLite cannot tell pages apart, all are "other".
+    """
+    found = dict.fromkeys(("text", "keyword index", "vectors", "receipts", "log", "other"), 0)
+    if not connection.exec_driver_sql("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')").scalar():
+        return found
+    for table, size in connection.exec_driver_sql(_PAGES):
+        kind = "keyword index" if table.startswith(_INDEXES) else _KINDS.get(table, "other")
+        found[kind] += size
+    return found
+
+
 def counts(connection: Connection, space: str) -> SpaceCounts:
     """Count the records in one statement."""
 

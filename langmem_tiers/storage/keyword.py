@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import orjson
@@ -110,6 +111,16 @@ class KeywordIndex:
         structure = connection.exec_driver_sql(_STRUCTURE.format(table=self._table)).scalar()
         how = "rebuild" if structure is not None and structure > _MOST_STRUCTURE else "optimize"
         connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('{how}')")
+
+    def merge(self, connection: Connection, pages: int) -> bool:
+        """Merge segments of the index, writing about so many pages; -pages begins to merge all that there are now.
+
+        Returns whether there was anything to do. A row that was changed stands three times in an index until then.
+        """
+        raw: Any = connection.connection.driver_connection
+        before = raw.total_changes
+        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}, rank) VALUES ('merge', ?)", (pages,))
+        return bool(raw.total_changes - before > 1)  # the statement itself counts as one
 
     def holding(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
         """For each term, first and last number, what matches in text or tags and what in the category only.

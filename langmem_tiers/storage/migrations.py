@@ -21,9 +21,12 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
-from langmem_tiers.storage import changesets, keyword, schema, seals, tombstones
+from langmem_tiers.storage import changesets, embedding_cache, keyword, schema, seals, tombstones
 from langmem_tiers.storage.database import APPLICATION_ID, Database
 from langmem_tiers.version import __version__
+
+# Vectors that are converted while a memory is opened: less than half a second.
+_HALVED = 20_000
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,11 @@ def _seal(connection: Connection) -> None:
     seals.seal_all(connection)
 
 
+def _halve_vectors(connection: Connection) -> None:
+    """Store vectors in half the room; those beyond the first wait for `rebuild`, so that opening does not."""
+    embedding_cache.halve(connection, 0, _HALVED)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration("create", _create),
     Migration("states of drawers", _adding(schema.drawers.c.states), of_older=True),
@@ -149,6 +157,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         "seals of store items", lambda connection: seals.seal_all(connection, [schema.store_items]), of_older=True
     ),
+    Migration("vectors in half the room", _halve_vectors, of_older=True),
 )
 
 

@@ -192,13 +192,14 @@ class NoteSearch:
     def _stored(self, connection: Connection, wanted: Sequence[tuple[int, int]]) -> list[_Stored]:
         """The stored notes of these ranges, with their vectors."""
         dimension = (
-            0 if self._model is None else embedding_cache.known_dimension(connection, self._space, self._model) or 0
+            None if self._model is None else embedding_cache.known_dimension(connection, self._space, self._model)
         )
         found: list[_Stored] = []
         for first, last in wanted:
             values = {"space": self._space, "model": self._model, "first": first, "last": last}
-            for *note, vector in connection.execute(_BETWEEN, values):
-                found.append((_Standing(*note), _vector(vector, dimension)))
+            rows = connection.execute(_BETWEEN, values).all()
+            vectors = embedding_cache.each_unpacked([row.vector for row in rows], dimension)
+            found += [(_Standing(*row[:-1]), vector) for row, vector in zip(rows, vectors, strict=True)]
         return found
 
     def _similar(self, state: _State, vector: Vectors | None) -> Column:
@@ -306,14 +307,6 @@ def _compact(state: _State) -> _State:
         return state
     rows = np.where(held, np.cumsum(held) - 1, _NONE)
     return replace(state, matrix=state.matrix[state.rows[held]], count=live, rows=rows)
-
-
-def _vector(stored: bytes | None, dimension: int) -> Vectors | None:
-    """A stored vector; None for a truncated or non-finite one, which the doctor reports and repairs."""
-    if stored is None or len(stored) != 4 * dimension:
-        return None
-    vector = np.frombuffer(stored, "<f4")
-    return vector if np.isfinite(vector).all() else None
 
 
 def _known(values: Column) -> list[float | None]:

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
+from langmem_tiers.storage.packed_text import PackedText
 from langmem_tiers.storage.sealed_text import HashedText, SealedText
 
 HERE = "."
@@ -224,7 +225,7 @@ embeddings = _table(
     "embeddings",
     _key("model", Text),
     _key("text_hash", LargeBinary),
-    _column("vector", LargeBinary, "float32, little-endian, of length 1."),
+    _column("vector", LargeBinary, "Of length 1, in two bytes a number, or float32; see embedding_cache.py."),
     comment="Embedding cache and the truth about vectors: Chroma is rebuilt from here without a model.",
 )
 
@@ -237,7 +238,7 @@ receipts = _table(
     _column("at", BigInteger),
     _column("shown", Text, "JSON list of [space, drawer, score, tokens] in the block."),
     _column("block", SealedText("receipts.block", ("number",)), "The bytes that were rendered, for repeated calls."),
-    _column("body", Text, "The receipt as JSON."),
+    _column("body", PackedText(), "The receipt as JSON."),
     Index("receipts_by_message", "space", "session", "message_id", "number"),
     comment="What each recall saw, chose and why.",
 )
