@@ -275,8 +275,9 @@ def _asked(rows: Rows, query: Query) -> Column:
 def _by_drawer(columns: Mapping[str, Values]) -> Iterator[dict[str, float]]:
     """Each drawer's values by name, without unknown ones."""
     names = list(columns)
-    table = np.stack(np.broadcast_arrays(*columns.values())).T
-    known = np.isfinite(table).all()
-    for values in np.round(table, _DECIMALS).tolist():
-        found = dict(zip(names, values, strict=True))
-        yield found if known else {name: value for name, value in found.items() if not isnan(value)}
+    table = np.round(np.stack(np.broadcast_arrays(*columns.values())).T, _DECIMALS)
+    if np.isfinite(table).all():
+        yield from (dict(zip(names, values, strict=True)) for values in table.tolist())
+        return
+    for values in table.tolist():
+        yield {name: value for name, value in zip(names, values, strict=True) if not isnan(value)}

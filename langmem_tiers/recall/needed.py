@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.knowledge.preferences import within
 from langmem_tiers.knowledge.profile import standing_facts
 from langmem_tiers.knowledge_graph.view import Asked
 from langmem_tiers.language.needs import (
@@ -46,10 +47,11 @@ class Needed(NamedTuple):
 
 def needed(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Needed]:
     """What a message needs of a space, most important first; a fallback has no user, only rules."""
-    found = list(_rules(source, query, request))
+    categories = sorted(_categories(source, request))
+    found = list(_rules(source, categories, query, request))
     if source.own:
         found += _standing(source, query.needs, request)
-        found += _in_categories(source, query, request)
+        found += _in_categories(source, categories, query, request)
         found += _listed_relations(source, query.needs)
     return list(dict.fromkeys(found))[: _OF_LIST if is_list(query.needs) else _MOST]
 
@@ -64,8 +66,10 @@ def _listed_relations(source: SpaceSnapshot, needs: Sequence[Need]) -> Iterator[
         yield from (Needed("relation", view.relations[number].id) for number in numbers)
 
 
-def _rules(source: SpaceSnapshot, query: Query, request: RecallRequest) -> Iterator[Needed]:
+def _rules(source: SpaceSnapshot, categories: Sequence[str], query: Query, request: RecallRequest) -> Iterator[Needed]:
     for category in sorted(RULES):
+        if not any(within(each, category) for each in categories):
+            continue
         for entry in _active(source, category, _RULES, request):
             if forbidden(entry.content, query.text, entry.category):
                 yield Needed("entry", entry.id)
@@ -79,12 +83,14 @@ def _standing(source: SpaceSnapshot, needs: Sequence[Need], request: RecallReque
                 yield Needed(line.kind, line.ref)
 
 
-def _in_categories(source: SpaceSnapshot, query: Query, request: RecallRequest) -> Iterator[Needed]:
+def _in_categories(
+    source: SpaceSnapshot, categories: Sequence[str], query: Query, request: RecallRequest
+) -> Iterator[Needed]:
     """Entries of the categories that a message names ("my food preferences"), or that are about what it needs."""
     parts = frozenset().union(*(need.categories for need in query.needs))
     if not parts and len(query.terms) > _PATH_WORDS:
         return
-    for category in sorted(_categories(source, request)):
+    for category in categories:
         if not parts.isdisjoint(_PARTS.split(category)) or names_category(query.text, category):
             for entry in _active(source, category, _OF_A_CATEGORY, request):
                 yield Needed("entry", entry.id)

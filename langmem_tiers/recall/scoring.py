@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +82,7 @@ def evidence(matches: Iterable[tuple[int, float]]) -> dict[int, SessionEvidence]
 
 
 def _of_one(values: list[float]) -> SessionEvidence:
-    best, *others = nlargest(1 + _SUPPORTING, values)
+    best, *others = sorted(values, reverse=True)[: 1 + _SUPPORTING]
     return SessionEvidence(best=best, support=sum(others) / _SUPPORTING)
 
 

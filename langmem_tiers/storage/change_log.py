@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Insert, Integer, Row, bindparam, func, insert, select, update
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import changes, cursors
@@ -60,6 +60,8 @@ class Moment:
     head: int
     until: int | None = None
     settled: bool = False
+    recent: list[Change] = field(default_factory=list, compare=False, repr=False)
+    """The changes of any kind after the position of the oldest follower that asked, once one has: for all of them."""
 
 
 _NEWEST = select(func.max(changes.c.position)).where(*here(changes))
@@ -97,13 +99,15 @@ def _append() -> Insert:
 
 
 _APPEND = _append()
-_BEHIND = (
+_ANY_BEHIND = (
     select(changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
     .where(*here(changes), changes.c.position > bindparam("after"))
-    .where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
     .order_by(changes.c.position)
     .limit(bindparam("most"))
 )
+_BEHIND = _ANY_BEHIND.where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
+# So many changes are read once for all followers.
+_FEW = 200
 
 
 def append(
@@ -163,6 +167,10 @@ def read(
 ) -> list[Change]:
     """Changes of these kinds after a position, oldest first."""
     rows = connection.execute(_BEHIND, {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
+    return _plausible(rows)
+
+
+def _plausible(rows: Iterable[Row[Any]]) -> list[Change]:
     news = [Change(**row._mapping) for row in rows]
     for change in news:
         plausible(change.subject or 0)
@@ -172,6 +180,9 @@ def read(
 
 def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -> Iterator[Change]:
     """All changes of these kinds after a position and up to a moment, oldest first."""
+    if after < moment.head <= after + _FEW:
+        yield from (each for each in _recent(moment, space, after) if each.position > after and each.kind in kinds)
+        return
     while after < moment.head:
         news = read(moment.connection, space, after=after, kinds=kinds, most=_FOLLOWED)
         yield from news
@@ -186,6 +197,15 @@ def reached(moment: Moment, space: str, kind: Kind) -> int:
     """The highest number that the changes of a kind name as their last, 0 if there are none."""
     highest = select(func.max(changes.c.until)).where(*here(changes, space, kind=kind))
     return plausible(moment.connection.execute(highest).scalar() or 0)
+
+
+def _recent(moment: Moment, space: str, after: int) -> Sequence[Change]:
+    """The few changes after a position, and perhaps some before: read again only if an earlier one is asked for."""
+    if not moment.recent or moment.recent[0].position > after + 1:
+        moment.recent[:] = _plausible(
+            moment.connection.execute(_ANY_BEHIND, {"space": space, "after": after, "most": _FEW})
+        )
+    return moment.recent
 
 
 def details(connection: Connection, space: str, kind: Kind, *, since: int, until: int) -> set[str]:

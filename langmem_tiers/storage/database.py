@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Engine, QueuePool, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, PoolProxiedConnection, QueuePool, create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.util import LRUCache
 
@@ -89,6 +89,8 @@ class Database:
             if relaxed:
                 set_flag("PRAGMA synchronous=NORMAL")
             try:
+                with closing(connection.connection.cursor()) as cursor:
+                    _lock_for_writing(cursor, self._settings.busy_timeout)
                 with connection.begin():
                     turn.begun = True
                     yield connection
@@ -200,7 +202,16 @@ def _shared() -> tuple[Dialect, LRUCache[Any, Any]]:
     with template.connect():  # the dialect learns from the first connection what this SQLite can do
         pass
     template.dispose()
+    # Not as an event of the engine: with one, SQLAlchemy looks for listeners at every statement.
+    template.dialect.do_begin = _begin  # type: ignore[method-assign]
     return template.dialect, LRUCache(_STATEMENTS)
+
+
+def _begin(connection: PoolProxiedConnection) -> None:
+    """Begin a snapshot, unless the lock for writing was taken: then the transaction has begun."""
+    raw: Any = connection.driver_connection
+    if not raw.in_transaction:
+        raw.execute("BEGIN")
 
 
 def _engine(path: Path, settings: StorageSettings) -> Engine:
@@ -214,23 +225,13 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
         return connection
 
     dialect, compiled = _shared()
-    engine = Engine(
+    return Engine(
         QueuePool(connected, pool_size=8, max_overflow=32, dialect=dialect),
         dialect,
         URL.create("sqlite", database=str(path)),
         execution_options={"compiled_cache": compiled},
         hide_parameters=True,  # otherwise a database error quotes the stored values, in tracebacks too
     )
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("immediate", False):
-            with closing(connection.connection.cursor()) as cursor:
-                _lock_for_writing(cursor, settings.busy_timeout)
-        else:
-            connection.exec_driver_sql("BEGIN")
-
-    return engine
 
 
 def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:

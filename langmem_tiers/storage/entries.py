@@ -266,11 +266,17 @@ def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
     return {row.id for row in _selected(connection, space, filters)}
 
 
+_CATEGORIES = (
+    select(entries.c.category, func.count())
+    .where(*here(entries), entries.c.status == "active")
+    .where(or_(entries.c.expires_at.is_(None), entries.c.expires_at > bindparam("at")))
+    .group_by(entries.c.category)
+)
+
+
 def categories(connection: Connection, space: str, at: int) -> dict[str, int]:
     """How many entries each category has that are active at a moment."""
-    conditions = _conditions(Filters(status="active", active_at=at))
-    wanted = select(entries.c.category, func.count()).where(*here(entries, space), *conditions)
-    return {row[0]: row[1] for row in connection.execute(wanted.group_by(entries.c.category))}
+    return {row[0]: row[1] for row in connection.execute(_CATEGORIES, {"space": space, "at": at})}
 
 
 def count_recalled(connection: Connection, space: str, ids: Collection[str], at: int) -> None:
