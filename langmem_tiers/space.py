@@ -312,14 +312,14 @@ class Space(SpaceRecords, SpaceUpkeep):
 
         `Settings.recall.layers` says which of them. With the id of an open `task`, it ends with how far that has come.
         """
-        layers = self.context.settings.recall.layers if self.enabled else ()
-        parts = (
-            self.identity.prompt_block() if "identity" in layers else "",
-            self.profile.prompt_block() if "profile" in layers else "",
-            self.documents.prompt_block() if "documents" in layers else "",
-            self.tasks.prompt_block(task) if self.enabled and task is not None else "",
-        )
-        return "\n\n".join(part for part in parts if part)
+        from langmem_tiers.knowledge.system_prompt import blocks
+
+        if not self.enabled:
+            return ""
+        layers = {"identity", "profile", "documents"}.intersection(self.context.settings.recall.layers)
+        parts = blocks(self.context, layers) if layers else ()
+        of_task = "" if task is None else self.tasks.prompt_block(task)
+        return "\n\n".join(part for part in (*parts, of_task) if part)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of this space is done. See `Memory.flush`.

@@ -25,6 +25,8 @@ from langmem_tiers.twins import twin
 from langmem_tiers.types import Origin
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.settings import Settings
     from langmem_tiers.storage.embedding_cache import Vectors
@@ -146,13 +148,11 @@ class Documents:
         Args:
             tokens: Maximum tokens including the note, overriding `Settings.documents.prompt_tokens`.
         """
-        return self._beginning(self._memory(), tokens, self._context.count_tokens)
+        return _beginning(self._memory(), self._most(tokens), self._context.count_tokens)
 
     def prompt_block(self, tokens: int | None = None) -> str:
         """`memory_md` for a system prompt, fenced and escaped; `tokens` limits the whole block."""
-        found, count = self._memory(), self._context.count_tokens
-        block = partial(notes_block, from_tool=found is not None and found.origin == "tool")
-        return block(self._beginning(found, tokens, lambda text: count(block(text))))
+        return memory_block(self._memory(), self._most(tokens), self._context.count_tokens)
 
     def search(self, query: str, *, limit: int = 5) -> tuple[DocumentHit, ...]:
         """The pieces of Markdown documents that best match a query, by words and, if available, by meaning.
@@ -261,15 +261,27 @@ class Documents:
     def _memory(self) -> Document | None:
         """The document for the system prompt."""
         with self._context.open() as store, store.reading() as connection:
-            found = [rows.read(connection, store.key, path) for path in document_text.MEMORY]
-        return next((each for each in found if each is not None and each.searched), None)
+            return memory_document(connection, store.key)
 
-    def _beginning(self, document: Document | None, tokens: int | None, count: Callable[[str], int]) -> str:
+    def _most(self, tokens: int | None) -> int:
         given = arguments.optional_whole(tokens, "tokens", least=0)
-        most = self._settings.documents.prompt_tokens if given is None else given
-        if document is None:
-            return ""
-        return document_text.beginning(in_force(document.content), document.path, most, count)
+        return self._settings.documents.prompt_tokens if given is None else given
+
+
+def memory_document(connection: Connection, space: str) -> Document | None:
+    """The document for the system prompt."""
+    found = (rows.read(connection, space, path) for path in document_text.MEMORY)
+    return next((each for each in found if each is not None and each.searched), None)
+
+
+def memory_block(document: Document | None, most: int, count: Callable[[str], int]) -> str:
+    """A document for a system prompt, fenced and escaped, of at most so many tokens; empty if there is none."""
+    block = partial(notes_block, from_tool=document is not None and document.origin == "tool")
+    return block(_beginning(document, most, lambda text: count(block(text))))
+
+
+def _beginning(document: Document | None, most: int, count: Callable[[str], int]) -> str:
+    return "" if document is None else document_text.beginning(in_force(document.content), document.path, most, count)
 
 
 def _require(version: int | None, held: Document | None, path: str) -> None:

@@ -90,7 +90,7 @@ def entries_then(connection: Connection, space: str, until: int) -> EarlierEntri
 def active_entries(moment: Moment, space: str, now: datetime) -> Collection[Entry]:
     """The entries that hold, or held at the moment."""
     if moment.until is None:
-        return entries.find(moment.connection, space, Filters(status="active", active_at=to_millis(now)), -1)
+        return entries.active(moment.connection, space, to_millis(now))
     return entries_then(moment.connection, space, moment.until).held.values()
 
 

@@ -214,16 +214,7 @@ class Identity:
         return heading, together.partition("\n")[2]
 
     def _shown(self, held: IdentityVersion | None) -> IdentityText:
-        if held is None:
-            return IdentityText(text="", characters=0, most=self._most, version=0)
-        return IdentityText(
-            text=held.text,
-            characters=characters.count(held.text),
-            most=self._most,
-            version=held.version,
-            origin=held.origin,
-            updated_at=held.at,
-        )
+        return identity_text(held, self._most)
 
     @property
     def _most(self) -> int:
@@ -253,3 +244,17 @@ def _earlier(connection: Connection, space: str, held: IdentityVersion | None, t
 
 def _intact(text: str) -> str:
     return validation.as_stored(text, "identity")
+
+
+def identity_text(held: IdentityVersion | None, most: int) -> IdentityText:
+    """A version with how much of its space it takes; `most` are the characters that it may have."""
+    if held is None:
+        return IdentityText(text="", characters=0, most=most, version=0)
+    return IdentityText(
+        text=held.text,
+        characters=characters.count(held.text),
+        most=most,
+        version=held.version,
+        origin=held.origin,
+        updated_at=held.at,
+    )

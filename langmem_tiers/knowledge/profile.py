@@ -26,7 +26,7 @@ from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
-    from langmem_tiers.records import Entry
+    from langmem_tiers.records import Entry, IdentityVersion
     from langmem_tiers.storage.relations import RelationRow
     from langmem_tiers.store import SpaceStore
 
@@ -72,8 +72,7 @@ class Profile:
         with self._context.open() as store, store.reading() as connection:
             identity = identities.newest(connection, store.key, until)
             found = standing_facts(store, moment(connection, store.key, until), then or now)
-        known = [stems(line) for line in identity.text.splitlines()] if identity is not None else []
-        return tuple(self._fitting([line for line in found if not any(stems(line.text) <= said for said in known)]))
+        return tuple(profile_lines(self._context, found, identity))
 
     def prompt_block(self) -> str:
         """The profile for a system prompt, fenced and escaped, with the date of each fact; empty if there is none."""
@@ -82,14 +81,20 @@ class Profile:
     aread = twin(read)
     aprompt_block = twin(prompt_block)
 
-    def _fitting(self, lines: Sequence[ProfileLine]) -> list[ProfileLine]:
-        left, fitting = self._context.settings.profile.tokens, []
-        for line in _by_worth(lines):
-            left -= self._context.count_tokens(f"{line}\n")
-            if left < 0:
-                break
-            fitting.append(line)
-        return [line for line in lines if line in fitting]
+
+def profile_lines(
+    context: SpaceContext, found: Sequence[ProfileLine], identity: IdentityVersion | None
+) -> list[ProfileLine]:
+    """Of these standing facts, those that the identity does not say already, as far as they fit."""
+    known = [stems(line) for line in identity.text.splitlines()] if identity is not None else []
+    lines = [line for line in found if not any(stems(line.text) <= said for said in known)]
+    left, fitting = context.settings.profile.tokens, []
+    for line in _by_worth(lines):
+        left -= context.count_tokens(f"{line}\n")
+        if left < 0:
+            break
+        fitting.append(line)
+    return [line for line in lines if line in fitting]
 
 
 class _Found(NamedTuple):

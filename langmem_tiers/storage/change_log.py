@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Insert, Integer, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, select, update
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import changes, cursors
@@ -170,7 +170,7 @@ def read(
     return _plausible(rows)
 
 
-def _plausible(rows: Iterable[Row[Any]]) -> list[Change]:
+def _plausible(rows: Iterable[Any]) -> list[Change]:
     news = [Change(**row._mapping) for row in rows]
     for change in news:
         plausible(change.subject or 0)

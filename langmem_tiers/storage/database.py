@@ -203,7 +203,7 @@ def _shared() -> tuple[Dialect, LRUCache[Any, Any]]:
         pass
     template.dispose()
     # Not as an event of the engine: with one, SQLAlchemy looks for listeners at every statement.
-    template.dialect.do_begin = _begin  # type: ignore[method-assign]
+    template.dialect.do_begin = _begin  # type: ignore[assignment, method-assign]
     return template.dialect, LRUCache(_STATEMENTS)
 
 

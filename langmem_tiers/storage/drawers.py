@@ -130,20 +130,23 @@ class Standing(NamedTuple):
     message_id: str
 
 
+_CURRENT = (
+    select(drawers.c.number, drawers.c.role, drawers.c.content_hash, turns.c.message_id)
+    .select_from(turns.join(drawers, numbered(drawers, turns.c.drawer)))
+    .where(*here(turns), turns.c.session == bindparam("session"), drawers.c.superseded_by.is_(None))
+    .order_by(drawers.c.number.desc())
+    .limit(bindparam("most"))
+)
+_CURRENT_SINCE = _CURRENT.where(turns.c.drawer >= bindparam("since"))
+
+
 def standing(
     connection: Connection, space: str, session: str, *, since: int | None = None, most: int | None = None
 ) -> list[Standing]:
     """The current turns of a session, oldest first: the last `most`, or those from the drawer `since` on."""
-    wanted = (
-        select(drawers.c.number, drawers.c.role, drawers.c.content_hash, turns.c.message_id)
-        .select_from(turns.join(drawers, numbered(drawers, turns.c.drawer)))
-        .where(*here(turns, space, session=session), drawers.c.superseded_by.is_(None))
-        .order_by(drawers.c.number.desc())
-        .limit(most)
-    )
-    if since is not None:
-        wanted = wanted.where(turns.c.drawer >= since)
-    return [Standing(*row) for row in connection.execute(wanted)][::-1]
+    given = {"space": space, "session": session, "most": -1 if most is None else most}
+    wanted = _CURRENT if since is None else _CURRENT_SINCE
+    return [Standing(*row) for row in connection.execute(wanted, given | {"since": since})][::-1]
 
 
 def tracked(connection: Connection, space: str) -> list[tuple[int, str, str]]:

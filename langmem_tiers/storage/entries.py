@@ -100,6 +100,14 @@ _NEAR = _EVERY.where(
     )
 )
 _OF_NUMBERS = _EVERY.where(*here(entries), listed(entries.c.number))
+_IS_ACTIVE = (
+    *here(entries),
+    entries.c.status == "active",
+    or_(entries.c.expires_at.is_(None), entries.c.expires_at > bindparam("at")),
+)
+_NEWEST_FIRST = (entries.c.updated_at.desc(), entries.c.number.desc())
+_ACTIVE = _EVERY.where(*_IS_ACTIVE).order_by(None).order_by(*_NEWEST_FIRST)
+_CATEGORIES = select(entries.c.category, func.count()).where(*_IS_ACTIVE).group_by(entries.c.category)
 
 
 def put(connection: Connection, space: str, new: NewEntry, at: int, note: NoteText | None) -> Entry:
@@ -241,10 +249,14 @@ def next_expiry(connection: Connection, space: str) -> int | None:
 
 def find(connection: Connection, space: str, filters: Filters, most: int) -> list[Entry]:
     """The selected entries, most recently changed first."""
-    newest_first = (entries.c.updated_at.desc(), entries.c.number.desc())
-    selected = [row.number for row in _selected(connection, space, filters, most, *newest_first)]
+    selected = [row.number for row in _selected(connection, space, filters, most, *_NEWEST_FIRST)]
     found = by_numbers(connection, space, selected)
     return [found[number] for number in selected]
+
+
+def active(connection: Connection, space: str, at: int) -> list[Entry]:
+    """The entries that are active at a moment, most recently changed first."""
+    return [_entry(row) for row in connection.execute(_ACTIVE, {"space": space, "at": at})]
 
 
 def contents(connection: Connection, space: str) -> list[tuple[str, str]]:
@@ -264,14 +276,6 @@ def count(connection: Connection, space: str, filters: Filters) -> int:
 def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
     """The ids of the selected entries."""
     return {row.id for row in _selected(connection, space, filters)}
-
-
-_CATEGORIES = (
-    select(entries.c.category, func.count())
-    .where(*here(entries), entries.c.status == "active")
-    .where(or_(entries.c.expires_at.is_(None), entries.c.expires_at > bindparam("at")))
-    .group_by(entries.c.category)
-)
 
 
 def categories(connection: Connection, space: str, at: int) -> dict[str, int]:
