@@ -181,7 +181,8 @@ def _plausible(rows: Iterable[Any]) -> list[Change]:
 def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -> Iterator[Change]:
     """All changes of these kinds after a position and up to a moment, oldest first."""
     if after < moment.head <= after + _FEW:
-        yield from (each for each in _recent(moment, space, after) if each.position > after and each.kind in kinds)
+        news = (each for each in _recent(moment, space, after) if after < each.position <= moment.head)
+        yield from (each for each in news if each.kind in kinds)
         return
     while after < moment.head:
         news = read(moment.connection, space, after=after, kinds=kinds, most=_FOLLOWED)
