@@ -181,8 +181,8 @@ def _plausible(rows: Iterable[Any]) -> list[Change]:
 def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -> Iterator[Change]:
     """All changes of these kinds after a position and up to a moment, oldest first."""
     if after < moment.head <= after + _FEW:
-        news = (each for each in _recent(moment, space, after) if after < each.position <= moment.head)
-        yield from (each for each in news if each.kind in kinds)
+        few = (each for each in _recent(moment, space, after) if each.kind in kinds)
+        yield from (each for each in few if after < each.position <= moment.head)
         return
     while after < moment.head:
         news = read(moment.connection, space, after=after, kinds=kinds, most=_FOLLOWED)
