@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import tombstones, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.knowledge.neighbours import neighbours_by_words
+from langmem_tiers.knowledge.neighbours import Neighbours, same_by_words
 from langmem_tiers.knowledge.preferences import CONFIRMED
 from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.storage import entries
@@ -47,33 +48,51 @@ class ImportedEntry:
     id: str | None = None
 
 
-def import_entry(context: SpaceContext, imported: ImportedEntry) -> Became:
-    """Store an entry of another memory, unless it was imported before, is known in these words, or was deleted here.
+def import_entries(context: SpaceContext, several: Sequence[ImportedEntry]) -> list[Became | InvalidInput]:
+    """Store entries of another memory in one transaction; returns what became of each, or why it cannot be stored.
 
-    It has no author in this memory: whatever the user or an agent says about it later wins.
+    Those that were imported before, are known in these words, or were deleted here are left out.
 
-    Raises:
-        InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it cannot be stored.
+    They have no author in this memory: whatever the user or an agent says about them later wins.
     """
-    new = _new(context, imported)
-    least = context.settings.knowledge.merge_similarity
+    checked, least = [_checked(context, each) for each in several], context.settings.knowledge.merge_similarity
+    became: list[Became | InvalidInput] = []
     with context.open() as store, store.writing() as connection:
-        neighbours = neighbours_by_words(store, connection, new.content)
         writer = EntryWriter(connection, store.key, to_millis(context.clock()))
-        new = _under_free_id(writer, new, imported)
-        known = writer.known(new.content, project=None, agent=None, neighbours=neighbours)
-        if known.twin is not None or writer.read(new.id) is not None:
-            return "known"
-        if tombstones.is_buried(writer, new.content):
-            return "deleted"
-        became: Became = "merged" if writer.place(new, (), known, least=least).outcome == "merged" else "saved"
-        _date(writer, writer.existing(new.id), imported)
+        for imported, new in zip(several, checked, strict=True):
+            if isinstance(new, InvalidInput):
+                became.append(new)
+            else:
+                near = same_by_words(store, connection, new.content, least=least, settled=not became)
+                became.append(_import(writer, imported, new, near, least))
     context.wake()
     return became
 
 
+def _checked(context: SpaceContext, imported: ImportedEntry) -> NewEntry | InvalidInput:
+    try:
+        return _new(context, imported)
+    except InvalidInput as error:
+        return error
+
+
+def _import(writer: EntryWriter, imported: ImportedEntry, new: NewEntry, near: Neighbours, least: float) -> Became:
+    held = writer.read(new.id)
+    if held is not None and held.content != new.content and new.id != _hashed(imported):
+        new = replace(new, id=_hashed(imported), metadata={**new.metadata, "imported_id": imported.id})
+        held = writer.read(new.id)
+    known = writer.known(new.content, project=None, agent=None, neighbours=near)
+    if held is not None or known.twin is not None:
+        return "known"
+    if tombstones.is_buried(writer, new.content):
+        return "deleted"
+    saved = writer.place(new, (), known, least=least)
+    _date(writer, saved.entry if saved.entry.id == new.id else writer.existing(new.id), imported)
+    return "merged" if saved.outcome == "merged" else "saved"
+
+
 def was_deleted(context: SpaceContext, imported: ImportedEntry) -> bool:
-    """Whether `import_entry` would skip it because it was deleted here.
+    """Whether `import_entries` would skip it because it was deleted here.
 
     Raises:
         InvalidText, TextTooLong, SecretRefused, InvalidCategory, InvalidInput: it cannot be stored.
@@ -113,14 +132,6 @@ def id_here(imported: ImportedEntry) -> str:
 def _hashed(imported: ImportedEntry) -> str:
     named = "\0".join((imported.key, imported.content))
     return hashlib.sha256(named.encode()).hexdigest()[:_ID_CHARACTERS]
-
-
-def _under_free_id(writer: EntryWriter, new: NewEntry, imported: ImportedEntry) -> NewEntry:
-    """The same under the hashed id, if another entry has its own."""
-    held = writer.read(new.id)
-    if held is None or held.content == new.content or new.id == _hashed(imported):
-        return new
-    return replace(new, id=_hashed(imported), metadata={**new.metadata, "imported_id": imported.id})
 
 
 def _is_known(writer: EntryWriter, new: NewEntry) -> bool:

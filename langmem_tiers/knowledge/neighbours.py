@@ -11,9 +11,10 @@ from sqlalchemy import Connection
 
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.knowledge.search import terms
+from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.records import Entry
-from langmem_tiers.storage.change_log import Moment, moment
+from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.store import SpaceStore
 
@@ -76,17 +77,22 @@ def find_neighbours(store: SpaceStore, texts: Sequence[str], embed: Embed = by_w
     rows = embed(distinct) if distinct else None
     vectors = {} if rows is None else dict(zip(distinct, rows, strict=True))
     with store.reading() as connection:
-        return _near(store, moment(connection, store.key), distinct, vectors)
+        now = moment(connection, store.key)
+        found = {}
+        for text in distinct:
+            hits = store.notes.search(now, terms(text), vectors.get(text), _MOST, kinds={"entry"})
+            found[text] = {hit.ref: hit.vector for hit in hits}
+        return Neighbours(position=now.head, found=found, vectors=vectors)
 
 
-def neighbours_by_words(store: SpaceStore, connection: Connection, text: str) -> Neighbours:
-    """The entries near a text, in a writing transaction that has written nothing yet."""
-    return _near(store, moment(connection, store.key, settled=True), [text], {})
+def same_by_words(
+    store: SpaceStore, connection: Connection, text: str, *, least: float, settled: bool = False
+) -> Neighbours:
+    """The entries that say the same as a text, by its words, inside a writing transaction.
 
-
-def _near(store: SpaceStore, at: Moment, texts: Sequence[str], vectors: Mapping[str, Vectors]) -> Neighbours:
-    found = {}
-    for text in texts:
-        hits = store.notes.search(at, terms(text), vectors.get(text), _MOST, kinds={"entry"})
-        found[text] = {hit.ref: hit.vector for hit in hits}
-    return Neighbours(position=at.head, found=found, vectors=vectors)
+    `settled` says that this has not written anything yet.
+    """
+    at = moment(connection, store.key, settled=settled)
+    hits = store.notes.search(at, terms(text), None, _MOST, kinds={"entry"})
+    same = {hit.ref: hit.vector for hit in hits if same_fact(text, hit.text, None, least=least).same}
+    return Neighbours(position=at.head, found={text: same})

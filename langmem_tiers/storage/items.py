@@ -115,7 +115,8 @@ def put_all(connection: Connection, space: str, several: Sequence[NewItem], at: 
 
 def drop(connection: Connection, space: str, places: Iterable[Place], at: int) -> int:
     """Delete items with everything derived from them. Returns how many there were."""
-    dropped = list(at_places(connection, space, list(places)))
+    wanted = list(places)
+    dropped = list(at_places(connection, space, wanted)) if wanted else []
     if not dropped:
         return 0
     named = tuple_(store_items.c.namespace, store_items.c.key)

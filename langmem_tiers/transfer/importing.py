@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from langmem_tiers.settings import Settings
 
 
+# Facts stored in one transaction.
+_AT_ONCE = 200
 Keepable = ImportedSession | ImportedFact | ImportedDocument
 SpaceOf = Callable[[Keepable], str]
 """Names the space of a record; raises InvalidSpace for one that belongs nowhere."""
@@ -214,13 +216,16 @@ def import_records(
         UnreadableFile: the source turned out to be unreadable; what came before is stored.
     """
     tally = _Tally()
-    for record in source:
+    for record in _together(source):
         if isinstance(record, LineProblem):
             tally.problems.append(record)
         elif isinstance(record, LeftBehind):
             tally.left_behind[record.what] += record.count
         else:
-            _take(record, tally, space, storing)
+            if isinstance(record, list):
+                _take_facts(record, tally, space, storing)
+            else:
+                _take(record, tally, space, storing)
             if on_progress is not None:
                 on_progress(tally.progress())
     speakers = storing.speakers
@@ -236,23 +241,64 @@ def survey(source: Iterable[Record], *, space: SpaceOf, looking: Looking) -> Imp
     return import_records(source, storing=looking, space=space)
 
 
-def _take(record: Keepable, tally: _Tally, space: SpaceOf, storing: Storing) -> None:
+def _together(
+    source: Iterable[Record],
+) -> Iterator[ImportedSession | ImportedDocument | LeftBehind | LineProblem | list[ImportedFact]]:
+    """The records, facts that follow each other together; also those before an error."""
+    facts: list[ImportedFact] = []
+    try:
+        for record in source:
+            if isinstance(record, ImportedFact):
+                facts.append(record)
+                if len(facts) < _AT_ONCE:
+                    continue
+            if facts:
+                yield facts
+                facts = []
+            if not isinstance(record, ImportedFact):
+                yield record
+    except UnreadableFile:
+        if facts:
+            yield facts
+        raise
+    if facts:
+        yield facts
+
+
+def _take_facts(facts: Sequence[ImportedFact], tally: _Tally, space: SpaceOf, storing: Storing) -> None:
+    by_space: defaultdict[str, list[ImportedFact]] = defaultdict(list)
+    try:
+        for fact in facts:
+            if (where := _space_of(fact, tally, space)) is not None:
+                by_space[where].append(fact)
+    finally:  # those before a fact that says of no user are stored
+        for where, some in by_space.items():
+            for fact, kept in zip(some, storing.facts(some, where), strict=True):
+                tally.keep(fact.fact_id, kept)
+
+
+def _take(record: ImportedSession | ImportedDocument, tally: _Tally, space: SpaceOf, storing: Storing) -> None:
+    where = _space_of(record, tally, space)
+    if where is None:
+        return
+    if isinstance(record, ImportedSession):
+        tally.add(where, record, storing.session(record, where))
+    else:
+        tally.keep(record.path, storing.document(record, where))
+
+
+def _space_of(record: Keepable, tally: _Tally, space: SpaceOf) -> str | None:
+    """The space of a record; None if there is none, which is noted."""
     # What cannot be dated is kept all the same.
     dated = record.messages if isinstance(record, ImportedSession) else (record,)
     undated = sum(each.unreadable_times for each in dated if not isinstance(each, ImportedDocument))
     if undated:
         tally.left_behind["dates that cannot be read"] += undated
     try:
-        where = space(record)
+        return space(record)
     except InvalidSpace as error:
         tally.refuse(record, error.message)
-        return
-    if isinstance(record, ImportedSession):
-        tally.add(where, record, storing.session(record, where))
-    elif isinstance(record, ImportedFact):
-        tally.keep(record.fact_id, storing.fact(record, where))
-    else:
-        tally.keep(record.path, storing.document(record, where))
+        return None
 
 
 def as_messages(session: ImportedSession) -> list[AnyMessage]:

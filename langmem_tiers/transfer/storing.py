@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers.clock import Clock
-from langmem_tiers.errors import IdentityFull, MemoryTiersError, StorageError, TextChanged
+from langmem_tiers.errors import IdentityFull, InvalidInput, MemoryTiersError, StorageError, TextChanged
 from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge.documents import Documents
 from langmem_tiers.knowledge.identity import Identity
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from langmem_tiers.settings import Settings
 
 Became = Literal["stored", "known", "refused", "deleted", "expired", "unknown"]
+_STORED: Mapping[str, Became] = {"saved": "stored", "merged": "stored", "known": "known", "deleted": "deleted"}
 _LONGEST_METADATA = 9_000
 
 
@@ -81,26 +82,31 @@ class Storing:
         ]
         return track(self._context(space), turns, Conversation(session=session.session, project=session.project))
 
-    def fact(self, fact: ImportedFact, space: str) -> Kept:
-        """Keep a fact as an entry, or as a document where it is too long for one.
+    def facts(self, facts: Sequence[ImportedFact], space: str) -> list[Kept]:
+        """Keep facts as entries, in one transaction; those that are too long for one become documents.
 
         Raises:
-            StorageError: it was not stored.
+            StorageError: none of the entries was stored.
         """
-        if fact.expires_at is not None and fact.expires_at <= self.clock():
-            return Kept(became="expired", as_document=False)
-        if len(fact.content.strip()) > self.settings.knowledge.max_characters:
-            path = values.document_path(fact.source, "long", digest(fact.fact_id))
-            return self.document(ImportedDocument(path=path, text=fact.content), space)
         from langmem_tiers.knowledge.import_entry import id_here
 
-        try:
-            became = self._entry(fact, space)
-            return Kept(became=became, as_document=False, id=id_here(self._foreign(fact)) if fact.keeps_id else "")
-        except StorageError:
-            raise
-        except MemoryTiersError as error:
-            return Kept(became="refused", as_document=False, reason=error.message)
+        kept: dict[int, Kept] = {}
+        entries: dict[int, ImportedFact] = {}
+        for place, fact in enumerate(facts):
+            if fact.expires_at is not None and fact.expires_at <= self.clock():
+                kept[place] = Kept(became="expired", as_document=False)
+            elif len(fact.content.strip()) > self.settings.knowledge.max_characters:
+                path = values.document_path(fact.source, "long", digest(fact.fact_id))
+                kept[place] = self.document(ImportedDocument(path=path, text=fact.content), space)
+            else:
+                entries[place] = fact
+        for (place, fact), became in zip(entries.items(), self._entries([*entries.values()], space), strict=True):
+            if isinstance(became, InvalidInput):
+                kept[place] = Kept(became="refused", as_document=False, reason=became.message)
+            else:
+                here = id_here(self._foreign(fact)) if fact.keeps_id else ""
+                kept[place] = Kept(became=became, as_document=False, id=here)
+        return [kept[place] for place in range(len(facts))]
 
     def document(self, document: ImportedDocument, space: str) -> Kept:
         """Keep a text under its path, unless there is something already.
@@ -139,11 +145,13 @@ class Storing:
             path = document_text.path(record.path, self.settings)
             return documents.was_deleted(connection, store.key, path)
 
-    def _entry(self, fact: ImportedFact, space: str) -> Became:
-        from langmem_tiers.knowledge.import_entry import import_entry
+    def _entries(self, facts: Sequence[ImportedFact], space: str) -> list[Became | InvalidInput]:
+        from langmem_tiers.knowledge.import_entry import import_entries
 
-        became = import_entry(self._context(space), self._foreign(fact))
-        return became if became in ("known", "deleted") else "stored"
+        if not facts:
+            return []
+        became = import_entries(self._context(space), [self._foreign(fact) for fact in facts])
+        return [each if isinstance(each, InvalidInput) else _STORED[each] for each in became]
 
     def _foreign(self, fact: ImportedFact) -> ImportedEntry:
         from langmem_tiers.knowledge.import_entry import ImportedEntry
@@ -204,8 +212,8 @@ class Looking(Storing):
         """Whether a document was deleted."""
         return Kept(became=self._became(document, space), as_document=True)
 
-    def _entry(self, fact: ImportedFact, space: str) -> Became:
-        return self._became(fact, space)
+    def _entries(self, facts: Sequence[ImportedFact], space: str) -> list[Became | InvalidInput]:
+        return [self._became(fact, space) for fact in facts]
 
     def _became(self, record: ImportedFact | ImportedDocument, space: str) -> Became:
         try:
