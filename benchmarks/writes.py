@@ -109,11 +109,11 @@ def at_once(work: Path | None) -> Iterator[Row]:
     for name, write in {
         "store.batch": lambda store, _: store.batch(puts),
         "await store.abatch": lambda store, _: asyncio.run(store.abatch(puts)),
-        "3,000 times await store.aput at once": lambda store, _: asyncio.run(_gathered(store, said)),
+        "as many await store.aput at once": lambda store, _: asyncio.run(_gathered(store, said)),
         "a loop of store.put": lambda store, _: [store.put(ITEMS, key, {"text": text}) for key, text in said.items()],
         "memory.import_file, facts of mem0": lambda store, folder: store.memory.import_file(_of_mem0(folder, said)),
         "graph.import_": lambda store, folder: store.memory.user(USER).graph.import_(folder / "graph.json"),
-        "track and flush, mined by rules": lambda store, _: _mined(store.memory, FACTS),
+        "track and mine, by rules": lambda store, _: _mined(store.memory, FACTS),
     }.items():
         with opened(work) as (memory, folder), floor(folder) as commit:
             if name == "graph.import_":
@@ -153,11 +153,11 @@ def _graph_of(folder: Path, relations: int) -> None:
 
 def _mined(memory: Memory, facts: int) -> None:
     space = memory.user(USER)
-    said = [f"I really like cake number {number} of the baker." for number in range(facts)]
+    said = [f"I love hiking on trail {number}." for number in range(facts)]
     for start in range(0, facts, 100):
         turns = [Turn(role="user", content=text) for text in said[start : start + 100]]
         space.track(turns, session=f"s{start}")
-    space.flush()
+    space.mine()
     say(f"{space.knowledge.page(limit=1).total:,} of {facts:,} messages became entries")
 
 
