@@ -440,3 +440,29 @@ def test_however_the_folder_of_chroma_is_damaged_it_is_built_anew(tmp_path, offl
     command = [sys.executable, "-c", textwrap.dedent(DAMAGES), str(tmp_path / "source"), str(tmp_path)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=offline_environment, timeout=300)
     assert (done.returncode, done.stdout.split("\n")[-2]) == (0, "done"), (done.stdout[-300:], done.stderr[-3000:])
+
+
+CUT_OFF = """
+import os
+from pathlib import Path
+from langmem_tiers import Memory
+from langmem_tiers.errors import DatabaseDamaged
+from langmem_tiers.testing import HashEmbedder
+
+with Memory.open("memory", embedder=HashEmbedder(), background=False) as memory:
+    alice = memory.user("alice")
+    assert alice.recall("Which varnish is on the kayak?").items
+    os.truncate(next(Path("memory").rglob("memory.db")), 4096)
+    for _ in range(3):
+        try:
+            alice.recall("Where does my violin stand?")
+        except DatabaseDamaged:
+            print("damaged")
+"""
+
+
+def test_a_database_that_is_cut_off_while_it_is_open_is_an_error_and_ends_no_process(healthy, tmp_path, warm_python):
+    shutil.copytree(healthy, tmp_path / "memory")
+    (tmp_path / "script.py").write_text(CUT_OFF)
+    done = warm_python.run(tmp_path / "script.py")
+    assert done.stdout.split() == ["damaged"] * 3, (done.returncode, done.stderr[-2000:])

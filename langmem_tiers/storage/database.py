@@ -249,7 +249,8 @@ def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:
         cursor.execute("PRAGMA cell_size_check=ON")
         cursor.execute(f"PRAGMA journal_size_limit={_LOG_KEPT}")
         cursor.execute("PRAGMA cache_size=-16000")
-        cursor.execute("PRAGMA mmap_size=268435456")
+        # Not mapped: whoever cuts the file off while it is mapped ends the process.
+        cursor.execute("PRAGMA mmap_size=0")
 
 
 def _lock_for_writing(cursor: Any, patience: float) -> None:
