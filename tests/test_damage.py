@@ -18,13 +18,15 @@ import pytest
 from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.cli.main import main
 from langmem_tiers.content import WITHHELD
-from langmem_tiers.errors import DatabaseDamaged
+from langmem_tiers.dream.types import MergeEntries
+from langmem_tiers.errors import DatabaseDamaged, DreamConflict
 from langmem_tiers.integrations import TieredStore
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import seals
 from langmem_tiers.storage.migrations import MIGRATIONS
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests.damaging import NOW, Looking, grown
+from tests.dreaming import dreamt, known
 from tests.looking import QUESTIONS, look
 
 # `make test-flips` sets a larger number.
@@ -259,20 +261,88 @@ def test_what_stands_for_altered_words_is_never_stored_as_somebodys(copy):
         assert alice.documents.write(altered, "Anew.\n").content == "Anew.\n"
 
 
-def test_items_of_a_memory_that_had_no_hashes_of_them_get_some(copy):
-    folder, steps = copy(), [each.name for each in MIGRATIONS].index("seals of store items")
+def without_seals(folder, migration, table):
+    """Make a memory one of before a migration that sealed a table."""
+    steps = [each.name for each in MIGRATIONS].index(migration)
     sql(
         folder,
-        "DELETE FROM seals WHERE kind = 'store_items.value'",
+        f"DELETE FROM seals WHERE kind LIKE '{table}.%'",
         f"DELETE FROM migrations WHERE position >= {steps}",
         f"PRAGMA user_version = {steps}",
     )
+
+
+def test_items_of_a_memory_that_had_no_hashes_of_them_get_some(copy):
+    folder = copy()
+    without_seals(folder, "seals of store items", "store_items")
     with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
         told = [each for each in memory.user("alice").doctor(deep=True) if each.check == "words"]
         assert [(each.level, each.message) for each in told] == [("ok", "every text is as it was stored")]
     assert sql(folder, ALTERED["store_items"]) == 1
     with Memory.open(folder, embedder=HashEmbedder(), background=False) as memory:
         assert TieredStore(memory).get(("memories", "alice"), "tea").value == {"withheld": WITHHELD}
+
+
+@pytest.fixture
+def dreamer(tmp_path):
+    """Opens the memory of somebody two of whose entries a dream made one."""
+    clock = FrozenClock(NOW)
+
+    def opened():
+        return Memory.open(tmp_path / "dreamer", embedder=HashEmbedder(), background=False, clock=clock)
+
+    with opened() as memory:
+        alice = memory.user("alice")
+        teas = [known(alice, text) for text in ("The user drinks green tea.", "The user drinks green tea in Porto.")]
+        dreamt(alice, MergeEntries(sources=tuple(teas), content="The user drinks much green tea in Porto."))
+    return opened
+
+
+def words_told(space):
+    return [(each.level, each.message) for each in space.doctor(deep=True) if each.check == "words"]
+
+
+INTACT = [("ok", "every text is as it was stored")]
+
+
+@pytest.mark.parametrize("column", ["before", "after"])
+def test_what_a_dream_changed_is_not_put_back_once_it_was_altered(dreamer, tmp_path, column):
+    assert sql(tmp_path, f"UPDATE changesets SET {column} = replace({column}, 'Porto', 'Pqrto')") > 0
+    with dreamer() as memory:
+        alice = memory.user("alice")
+        (dream,) = alice.dreams()
+        with pytest.raises(DatabaseDamaged, match="not as it was stored") as refused:
+            alice.undo_dream(dream.id)
+        assert "`langmem-tiers rebuild`" in refused.value.way_out
+        ((level, message),) = words_told(alice)
+        assert (level, message.partition(" is not")[0]) == ("problem", "1 change of a dream")
+        assert message.endswith(f"withheld: {dream.id}")
+        with pytest.raises(DatabaseDamaged, match=f"change of dream {dream.id} was altered"):
+            alice.export(tmp_path / "alice.json")
+        alice.rebuild()
+        assert words_told(alice) == INTACT
+        alice.export(tmp_path / "alice.json")
+        with pytest.raises(DreamConflict, match="not kept any more: it was not as it was stored"):
+            alice.undo_dream(dream.id)
+
+
+def test_changes_of_dreams_of_a_memory_that_had_no_hashes_of_them_get_some(dreamer, tmp_path):
+    without_seals(tmp_path, "seals of changesets", "changesets")
+    with dreamer() as memory:
+        assert words_told(memory.user("alice")) == INTACT
+    assert sql(tmp_path, "UPDATE changesets SET after = replace(after, 'Porto', 'Pqrto')") > 0
+    with dreamer() as memory:
+        assert words_told(memory.user("alice")) != INTACT
+
+
+def test_an_altered_change_of_a_dream_does_not_keep_words_from_being_forgotten(dreamer, tmp_path):
+    sql(tmp_path, "UPDATE changesets SET after = 'q' || after")
+    with dreamer() as memory:
+        alice = memory.user("alice")
+        (entry,) = alice.knowledge.page().entries
+        alice.forget(entries=[entry.id], confirm=True)
+        assert words_told(alice) == INTACT
+    assert not [each for each in tmp_path.rglob("memory.db*") if b"much green tea" in each.read_bytes()]
 
 
 def test_whoever_says_the_words_that_stand_for_altered_ones_has_said_them(tmp_path):

@@ -32,7 +32,11 @@ _MEANING = {
 }
 # Lines of a diff in a list of dreams.
 _MOST_LINES = 20
-_WHY_NOT = {"pruned": "what it changed was dropped, as it is old", "forgotten": "some of its words were deleted"}
+_WHY_NOT = {
+    "pruned": "what it changed was dropped, as it is old",
+    "forgotten": "some of its words were deleted",
+    "altered": "what it changed was not as it was stored",
+}
 # What names the one thing that a proposal is about.
 _NAMES = ("id", "source", "subject")
 _NOT_DONE = {"gated", "skipped", "failed"}

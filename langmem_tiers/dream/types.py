@@ -14,8 +14,11 @@ from langmem_tiers.types import Sentiment, SignalKind
 
 DreamStatus = Literal["applied", "nothing", "gated", "previewed", "skipped", "undone", "failed"]
 """`gated`: recall would have become worse; `skipped`: another dream was under way, or the memory was closed."""
-Kept = Literal["kept", "pruned", "forgotten"]
-"""Whether what a dream changed is kept: `pruned` once it was old, `forgotten` with words that were deleted."""
+Kept = Literal["kept", "pruned", "forgotten", "altered"]
+"""Whether what a dream changed is kept: `pruned` once it was old, `forgotten` with words that were deleted.
+
+`altered` if another program or the disk changed it, so that `rebuild` deleted it.
+"""
 Trigger = Literal["hand", "episodes", "interval"]
 DreamPath = Literal["rule", "model"]
 

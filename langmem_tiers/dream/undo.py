@@ -32,6 +32,7 @@ _GONE = "some of its words were deleted for good"
 _WHY_NOT: Mapping[Kept, str] = {
     "pruned": "it is older than `Settings.dream.undo_days`",
     "forgotten": _GONE,
+    "altered": "it was not as it was stored",
     "kept": _GONE,  # by an earlier version, which did not record it
 }
 _WAY_OUT = "`langmem-tiers dreams` tells what became of each."
@@ -59,6 +60,7 @@ def undo(context: SpaceContext, dream_id: str) -> DreamReport:
         UnknownDream: there is no dream with this id.
         InvalidInput: it was already undone, or changed nothing.
         DreamConflict: later changes touched the same records; nothing was put back.
+        DatabaseDamaged: what it changed is not as it was stored; nothing was put back.
     """
     return _reverse(context, dream_id, undone=True)
 
@@ -70,6 +72,7 @@ def redo(context: SpaceContext, dream_id: str) -> DreamReport:
         UnknownDream: there is no dream with this id.
         InvalidInput: it is not undone.
         DreamConflict: later changes touched the same records; nothing was changed.
+        DatabaseDamaged: what it changed is not as it was stored; nothing was changed.
     """
     return _reverse(context, dream_id, undone=False)
 

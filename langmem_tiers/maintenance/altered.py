@@ -43,6 +43,9 @@ _KINDS: Mapping[str, _Kind] = {
     ),
     "store_items": _Kind("item of a store", "items of a store", "put it again or delete it, with the store"),
     "notes": _Kind("note of the search index", "notes of the search index", "save again what it was made from"),
+    "changesets": _Kind(
+        "change of a dream", "changes of dreams", "delete them, so that the dream stays, with `langmem-tiers rebuild`"
+    ),
     "receipts": _Kind("block of a receipt", "blocks of receipts", "leave it: it is never repeated"),
 }
 

@@ -8,7 +8,17 @@ from typing import Any
 from langmem_tiers.background.embedding import SOURCES
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import StorageError
-from langmem_tiers.storage import change_log, closets, drawers, embedding_cache, inspection, keyword, notes, rooms
+from langmem_tiers.storage import (
+    change_log,
+    closets,
+    drawers,
+    dreams,
+    embedding_cache,
+    inspection,
+    keyword,
+    notes,
+    rooms,
+)
 from langmem_tiers.storage.index_file import files
 from langmem_tiers.storage.inspection import SpokenText
 from langmem_tiers.store import SpaceStore
@@ -23,10 +33,24 @@ _NO_VECTORS = "vectors: left alone, this memory was opened for keyword search on
 def rebuild(store: SpaceStore, model: str | None, *, chunk_characters: int) -> tuple[str, ...]:
     """Rebuild everything derived from the records; one line for each thing done."""
     # Statements first: rebuilding the index tells processes with drawers in memory to read them again.
-    lines = (_statements(store, chunk_characters), _keyword_index(store), *_note_index(store), *_graph(store))
+    lines = (
+        *(*_altered_logs(store), _statements(store, chunk_characters)),
+        *(_keyword_index(store), *_note_index(store), *_graph(store)),
+    )
     if model is None or store.chroma is None:
         return (*lines, *_index_file(store), _NO_VECTORS)
     return (*lines, _vectors(store, model), *_index_file(store), _projection(store))
+
+
+# Logs.
+
+
+def _altered_logs(store: SpaceStore) -> Iterator[str]:
+    """Delete what was altered of logs, which nobody is told anyway; a line for each kind that there was."""
+    with store.writing() as connection:
+        lost = dreams.drop_altered(connection, store.key)
+    if lost:
+        yield f"changes of dreams: altered ones of {counted(lost, 'dream')} deleted, which cannot be undone any more"
 
 
 # Statements.

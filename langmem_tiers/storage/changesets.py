@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, LargeBinary, Table, func, insert, or_, select, update
+from sqlalchemy import Connection, LargeBinary, Table, Text, func, insert, or_, select, type_coerce, update
 
-from langmem_tiers.content import keyed_hash
+from langmem_tiers.content import WITHHELD, keyed_hash
+from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import schema
 from langmem_tiers.storage.schema import changesets
 from langmem_tiers.storage.statements import delete_among, here
@@ -228,12 +229,18 @@ def put(connection: Connection, space: str, dream: int, records: Iterable[Change
 
 
 def of_dream(connection: Connection, space: str, dream: int) -> tuple[ChangedRecord, ...]:
-    """The rows that a dream changed."""
+    """The rows that a dream changed.
+
+    Raises:
+        DatabaseDamaged: some were altered since.
+    """
     columns = (changesets.c.table_name, changesets.c.key, changesets.c.before, changesets.c.after)
     wanted = select(*columns).where(*here(changesets, space, dream=dream))
+    # All at once: an error half-way would leave a statement open that keeps this connection from writing again.
+    found = connection.execute(wanted.order_by(changesets.c.ordinal)).all()
     return tuple(
         ChangedRecord(table=table, key=orjson.loads(key), before=_loaded(before), after=_loaded(after))
-        for table, key, before, after in connection.execute(wanted.order_by(changesets.c.ordinal))
+        for table, key, before, after in found
     )
 
 
@@ -247,17 +254,30 @@ def naming(connection: Connection, space: str, name: str) -> set[int]:
 
 
 def rows(connection: Connection, space: str) -> Iterator[tuple[int, _Row]]:
-    """Every row that dreams changed, before and after, with the number of the dream."""
-    wanted = select(changesets.c.dream, changesets.c.before, changesets.c.after).where(*here(changesets, space))
-    for number, *both in connection.execute(wanted):
-        yield from ((number, orjson.loads(row)) for row in both if row is not None)
+    """Every row that dreams changed, before and after, with the number of the dream; for deleting, altered ones too."""
+    columns = (changesets.c.dream, *(type_coerce(changesets.c[name], Text) for name in ("before", "after")))
+    for number, *both in connection.execute(select(*columns).where(*here(changesets, space))):
+        yield from ((number, _legible(row)) for row in both if row is not None)
+
+
+def _legible(stored: str) -> _Row:
+    """A stored row; one that was altered and is no JSON any more, as a text."""
+    try:
+        row = orjson.loads(stored)
+    except ValueError:
+        return {"text": stored}
+    return row if isinstance(row, dict) else {"text": stored}
 
 
 def rekey_tombstones(connection: Connection, space: str, secret: bytes) -> None:
     """Put keyed hashes in the place of those of tombstones that were noted without a key."""
     columns = ("key", "before", "after")
     of_tombstones = here(changesets, space, table_name=schema.tombstones.name)
-    for row in connection.execute(select(changesets).where(*of_tombstones)).all():
+    # As plain texts: memories that are this old have no hashes yet.
+    wanted = select(
+        changesets.c.dream, changesets.c.ordinal, *(type_coerce(changesets.c[each], Text) for each in columns)
+    )
+    for row in connection.execute(wanted.where(*of_tombstones)).all():
         values = {name: _dumped(_rekeyed(_loaded(row._mapping[name]), secret)) for name in columns}
         this = here(changesets, space, dream=row.dream, ordinal=row.ordinal)
         connection.execute(update(changesets).where(*this).values(**values))
@@ -279,4 +299,9 @@ def _dumped(values: _Row | None) -> str | None:
 
 
 def _loaded(values: str | None) -> _Row | None:
+    if values == WITHHELD:
+        raise DatabaseDamaged(
+            "What the dream changed is not as it was stored, so it is neither undone nor applied.",
+            way_out="Restore a backup, or run `langmem-tiers rebuild`, which deletes what was altered of it.",
+        )
     return None if values is None else orjson.loads(values)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, delete, func, insert, not_, or_, select, update
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.records import Entry, Episode, GoldenQuestion, SpokenTurn
@@ -28,6 +28,7 @@ from langmem_tiers.storage.schema import (
     notes,
     rooms,
 )
+from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import here, numbered
 
 TURNS = "dream:turns"
@@ -201,6 +202,20 @@ def prune(connection: Connection, space: str, before: int) -> int:
     changesets.drop(connection, space, gone)
     for row in _of_numbers(connection, space, gone):
         change(connection, space, row.number, {**row.report, "changes": "pruned"})
+    return len(gone)
+
+
+def drop_altered(connection: Connection, space: str) -> int:
+    """Delete the changesets that are not as they were stored; those dreams cannot be undone any more.
+
+    Returns of how many dreams they were. Their reports stay.
+    """
+    altered = [not_(is_intact(column)) for column in (changed_rows.c.before, changed_rows.c.after)]
+    wanted = select(changed_rows.c.dream).distinct().where(*here(changed_rows, space), or_(*altered))
+    gone = set(connection.execute(wanted).scalars())
+    changesets.drop(connection, space, gone)
+    for row in _of_numbers(connection, space, gone):
+        change(connection, space, row.number, {**row.report, "changes": "altered"})
     return len(gone)
 
 

@@ -33,7 +33,7 @@ from langmem_tiers.storage.statements import here, insert_new
 
 _AT_ONCE = 500
 # The words for rows of tables that users know by another name.
-_CALLED = {"drawers": "message", "entries": "entry"}
+_CALLED = {"drawers": "message", "entries": "entry", "changesets": "change of dream"}
 _ALTERED = "`langmem-tiers doctor --deep` lists all of them: restore a backup, or delete them."
 Row = dict[str, Any]
 

@@ -158,6 +158,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         "seals of store items", lambda connection: seals.seal_all(connection, [schema.store_items]), of_older=True
     ),
     Migration("vectors in half the room", _halve_vectors, of_older=True),
+    Migration("seals of changesets", lambda connection: seals.seal_all(connection, [schema.changesets]), of_older=True),
 )
 
 

@@ -507,8 +507,16 @@ changesets = _table(
     _key("ordinal", Integer),
     _column("table_name", Text),
     _column("key", Text, "JSON object of the primary key."),
-    _optional("before", Text, "JSON object of the row; NULL where there was none."),
-    _optional("after", Text, "JSON object of the row; NULL where there is none."),
+    _optional(
+        "before",
+        SealedText("changesets.before", ("dream", "ordinal")),
+        "JSON object of the row; NULL where there was none.",
+    ),
+    _optional(
+        "after",
+        SealedText("changesets.after", ("dream", "ordinal")),
+        "JSON object of the row; NULL where there is none.",
+    ),
     comment="The rows that a dream changed, as they were and as they became.",
 )
 

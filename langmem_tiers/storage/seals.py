@@ -108,6 +108,7 @@ _OWNERS = {
     schema.relation_evidence: (schema.relations, "relation"),
     schema.entity_evidence: (schema.entities, "entity"),
     schema.entity_aliases: (schema.entities, "entity"),
+    schema.changesets: (schema.dreams, "dream"),
 }
 
 
