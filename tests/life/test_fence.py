@@ -13,7 +13,7 @@ import unicodedata
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.language.quotations import marked, quotations
+from langmem_tiers.language.quotations import marked, quoted_in
 from langmem_tiers.settings import RecallSettings
 from tests.test_rendering import ALLOWED, HIDDEN, PIECES, given_back, items_of, tags_of
 
@@ -103,13 +103,14 @@ def test_what_is_recalled_of_messages_is_what_was_said_in_one_fence(tmp_path, te
             report = alice.track(turns, session=word)
             assert [each.error for each in report.rejected] == []
             recalled = alice.recall(word, session="asking", limit=50, threshold=0, keep_receipt=False)
-            stored = {each.drawer.pointer: each.drawer.content for each in recalled.items}
-            assert set(stored.values()) <= set(said)
+            stored = {each.drawer.pointer: each.drawer for each in recalled.items}
+            assert {each.content for each in stored.values()} <= set(said)
             for item in require_one_fence(recalled.block, len(recalled.items)):
                 pointer = re.match(r"- \[([^\]]+)\]", item)[1]
                 text = html.unescape(item)
-                shown_as = marked(stored[pointer], quotations(stored[pointer]))
-                assert without_marks(shown_as) == without_marks(stored[pointer])
+                content = stored[pointer].content
+                shown_as = marked(content, quoted_in(stored[pointer]))
+                assert without_marks(shown_as) == without_marks(content)
                 whole = given_back(shown_as.strip()).strip()
                 if "[…]" not in text:
                     assert text.rstrip().endswith(whole), (item, whole)
