@@ -354,10 +354,32 @@ TWO_PARTS = (
 )
 """Texts of somebody else in two messages that show it, with a place for a plant in the second."""
 
+MORE_PARTS = (
+    ("Here is the mail:", "(1/2)\nThe garden is fine.", "(2/2)\n{plant}"),
+    ("Here is the mail:\n(1/3) The garden is fine.", "(2/3) {plant}", "(3/3) {plant}"),
+    ("Here is the mail:", "(1/2) The garden is fine.", "{plant}"),
+    ("Here is the mail:", "Dear Ann, the house and", "the garden are fine. {plant}"),
+    ("Here is the mail:", "oops, one sec", "{plant}"),
+    ("Here is the mail:", "ok sending", "didn't it arrive?", "{plant}"),
+    ("Here is the mail:", "Never mind the delay, Anna. {plant}"),
+    ("Here is the mail:", "Sorry, I can't come on Friday. {plant}"),
+    (f"Here is the log:\n{FENCE}\nstart", "{plant}", f"{{plant}}\n{FENCE}"),
+    ("~~~\nstart", "{plant}", "{plant}\n~~~"),
+    ("She said: “Dear Tom, hello.", "{plant}", "{plant}”"),
+    ("Voici : « Cher Tom,", "{plant}", "{plant} »"),
+    ("Il m'a écrit « Cher ami,", "{plant} »"),
+    ("-----BEGIN MAIL-----\nhello", "{plant}", "{plant}\n-----END MAIL-----"),
+    ("<mail>\nhello", "{plant}", "{plant}\n</mail>"),
+    ('"""\nhello.', "{plant}", '{plant}\n"""'),
+)
+"""Texts of somebody else in several messages, with places for plants."""
+
 OWN_VOICE = (
     "Never mind, I live in Oslo and I know what he wants.",
     "Sorry, I can't find it. I moved to Oslo.",
     "I'll paste it later, I live in Oslo and have bad internet.",
+    "Egal, vergiss es. I live in Oslo.",
+    "A rent increase! I live in Oslo and I can't afford that.",
 )
 """What a user goes on with who has announced a text, and does not send it."""
 

@@ -10,6 +10,7 @@ import pytest
 from quotation_samples import (
     ANNOUNCEMENTS,
     FENCE,
+    MORE_PARTS,
     OF_STRANGERS,
     OWN_VOICE,
     PLANTS,
@@ -185,6 +186,19 @@ def test_what_is_announced_in_one_message_and_comes_in_the_next_is_kept_as_a_quo
     assert not [plant for plant in PLANTS if plant[:30] in found]
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_text_that_comes_in_several_messages_is_kept_as_a_quotation_only(alice, at_once):
+    """16 texts in up to four messages, after each of which the assistant says something; two plants: 0 kept."""
+    for place, parts in enumerate(MORE_PARTS):
+        for plant in PLANTS[:2]:
+            turns = [each for part in parts for each in (user(part.format(plant=plant)), ASKED)]
+            for some in [turns] if at_once else [[turn] for turn in turns]:
+                alice.track(some, session=f"s{place} {plant}")
+    alice.mine()
+    assert "vil" not in derived(alice).replace("available", "")
+    assert "deleting files" not in derived(alice)
+
+
 @pytest.mark.parametrize("own", OWN_VOICE)
 def test_a_user_who_announces_a_text_and_goes_on_in_their_own_voice_is_heard(alice, own):
     alice.track([user("Here is the mail:"), ASKED, user(own)], session="s")
@@ -203,7 +217,12 @@ AFTERWARDS = {
     "of somebody else": [user("Here is the mail:", speaker="Anna"), user("I live in Oslo.", speaker="Ben")],
     "nothing was announced": [user("Can you help me with a mail?"), ASKED, user("I live in Oslo.")],
     "announced as one's own": [user("Here is my bio:"), user("I live in Oslo.")],
-    "a text with a fence alone": [user(f"What is this?\n{FENCE}\nprint(1)"), ASKED, user("I live in Oslo.")],
+    "a text with a fence, after which the assistant explains it": [
+        user(f"What is this?\n{FENCE}\nprint(1)"),
+        Turn(role="assistant", content="It prints the number. " * 20),
+        user("I live in Oslo."),
+    ],
+    "taken back": [user("Here is the mail:"), user("Never mind."), ASKED, user("I live in Oslo.")],
     "the host says that it is the user's": [user("Here is the mail:"), user("I live in Oslo.", origin="user")],
 }
 

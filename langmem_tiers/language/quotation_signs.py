@@ -28,6 +28,7 @@ TAG = re.compile(
     r"<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]{0,40})(?=[\s/>])[^<>]{0,1000}>|\[(?P<shut>/?)(?P<mark>quote|code|cite)\b[^\]\n]{0,80}\]"
 )
 PAIRS = {"“": "”", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』", "‹": "›", '"': '"', "”": "”"}
+PAIRS |= {"❝": "❞", "＂": "＂"}
 PAIRS |= {"‘": "’", "‚": "‘’", "'": "'"}
 SINGLE = frozenset("‘‚'")
 """Marks that also are apostrophes: they close behind the end of a sentence or a line only."""

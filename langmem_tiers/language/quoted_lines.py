@@ -73,6 +73,7 @@ _OPENS_LINE = re.compile(r"(?:^[ \t*_]{0,8}|[:：][ \t]{0,3})(?P<mark>[\"“„�
 _RULE = re.compile(r"[ \t]{0,8}(?P<sign>[-_=*~#+<>\"'.])(?:[ \t]?(?P=sign)){2,200}[ \t]*$")
 _OPPOSITE = {">": "<"}
 _BEGINS = named_pattern("quotations", "begins")
+_PLAINLY_BEGINS = named_pattern("quotations", "plainly_begins")
 _ENDS = named_pattern("quotations", "ends")
 _SIGNED_BELOW = named_pattern("quotations", "signed_below")
 _NAME_LINE = named_pattern("quotations", "name_line")
@@ -402,6 +403,15 @@ def announces_more(lines: Sequence[Line]) -> bool:
 def fences(text: str) -> int:
     """How many lines of a text open or close a fence."""
     return sum(_FENCE.match(line) is not None for line in text.splitlines()) if "```" in text or "~~~" in text else 0
+
+
+def never_ends(text: str) -> bool:
+    """Whether a line such as "-----BEGIN MAIL-----" has none behind it that ends it."""
+    open_ = False
+    for line in text.splitlines():
+        shown = line[:LONGEST_LINE]
+        open_ = _PLAINLY_BEGINS.match(shown) is not None or (open_ and not _ENDS.match(shown))
+    return open_
 
 
 def _is_marked(text: str) -> bool:

@@ -70,6 +70,15 @@ def tagged(text: str, lines: Sequence[Line]) -> Iterator[tuple[int, int, Kind, s
         place = stop
 
 
+def left_open(text: str) -> bool:
+    """Whether a tag at the beginning of a line is never closed: "<mail>", and the mail."""
+    tags = list(TAG.finditer(text)) if "<" in text or "[" in text else []
+    begins = [TAG.match(line.lstrip()) for line in text.splitlines()] if tags else []
+    alone = {_tag_name(each) for each in begins if each}
+    closed = {_tag_name(each) for each in tags if each["close"] or each["shut"]}
+    return bool(alone - closed - _VOID - _LIGHT)
+
+
 def _balanced(tags: Sequence[re.Match[str]]) -> dict[int, int]:
     """Where each opening tag is closed, for names whose tags are all closed in their turn."""
     ends: dict[int, int] = {}

@@ -217,10 +217,11 @@ class Spoken(NamedTuple):
     speaker: str | None
     content: str
     said_at: int
+    origin: str | None
 
 
 _SAID_LAST = (
-    select(drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.content_hash, drawers.c.said_at)
+    select(drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.said_at, drawers.c.origin)
     .select_from(rooms.join(drawers, and_(*here(drawers), drawers.c.room == rooms.c.number)))
     .where(*here(rooms, session=bindparam("session")), drawers.c.superseded_by.is_(None))
     .where(drawers.c.number < bindparam("before"))
@@ -232,7 +233,7 @@ _SAID_LAST = (
 def said_last(connection: Connection, space: str, session: str, *, before: int | None, most: int) -> list[Spoken]:
     """The last current turns of a session, those before a drawer if one is given, newest first."""
     values = {"space": space, "session": session, "before": before or 2**62, "most": most}
-    return [Spoken(row.role, row.speaker, row.content, row.said_at) for row in connection.execute(_SAID_LAST, values)]
+    return [Spoken(*row) for row in connection.execute(_SAID_LAST, values)]
 
 
 _OF_MESSAGES = select(turns.c.drawer).where(*here(turns), listed(turns.c.message_id))

@@ -1,4 +1,4 @@
-"""Which of a user's messages only passes on what the one before announced: "Here is the mail:", and then the mail."""
+"""Which of a user's messages only passes on what those before announced: "Here is the mail:", and then the mail."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import chain
 
 from langmem_tiers.clock import to_millis
-from langmem_tiers.language.continued_quotations import goes_on
+from langmem_tiers.language.continued_quotations import goes_on, interjects
 from langmem_tiers.storage.drawers import Spoken
 from langmem_tiers.writing.turns import IncomingTurn
 
-LOOKED_BACK = 8
-"""Turns before a message among which the user's last one is looked for."""
+LOOKED_BACK = 12
+"""Turns before a message among which those that it may go on with are looked for."""
 _LONGEST_PAUSE = 6 * 3_600_000  # milliseconds after which nobody goes on with a text
 _LONGEST_REPLY = 400  # characters: an assistant that says more has got the text in another way, such as attached
 
@@ -26,23 +26,48 @@ def with_origins(
     keeps it.
     """
     places = {each.message_id: place for place, each in enumerate(given)}
-    told = [Spoken(each.turn.role, each.turn.speaker, each.turn.content, to_millis(each.said_at)) for each in given]
-
-    def is_quoted(each: IncomingTurn) -> bool:
+    told = [_spoken(each) for each in given]
+    judged = 0  # those before have their origins
+    found = []
+    for each in new:
         place = places[each.message_id]
-        may_be = each.turn.role == "user" and each.turn.origin in {None, "import"}
-        return may_be and _passes_on(told[place], chain(reversed(told[:place]), earlier(each)))
+        for known in range(max(judged, place - LOOKED_BACK), place):  # stored before, with an origin not at hand
+            told[known] = _judged(told[known], reversed(told[:known]))
+        told[place] = _judged(told[place], chain(reversed(told[:place]), earlier(each)))
+        judged = place + 1
+        passes_on = told[place].origin == "quoted"
+        found.append(replace(each, turn=replace(each.turn, origin="quoted")) if passes_on else each)
+    return found
 
-    return [replace(each, turn=replace(each.turn, origin="quoted")) if is_quoted(each) else each for each in new]
+
+def _spoken(each: IncomingTurn) -> Spoken:
+    turn = each.turn
+    return Spoken(turn.role, turn.speaker, turn.content, to_millis(each.said_at), turn.origin)
 
 
-def _passes_on(turn: Spoken, before: Iterable[Spoken]) -> bool:
+def _judged(turn: Spoken, before: Iterable[Spoken]) -> Spoken:
+    if turn.role != "user" or turn.origin not in {None, "import"}:
+        return turn
+    others = _leading_to(turn, before)
+    whole = bool(others) and others[-1].origin == "quoted"
+    goes = bool(others) and goes_on([each.content for each in others], turn.content, whole=whole)
+    return turn._replace(origin="quoted") if goes else turn
+
+
+def _leading_to(turn: Spoken, before: Iterable[Spoken]) -> list[Spoken]:
+    """The user's last message, and if it is a quotation as a whole, what it goes on with; without interjections."""
+    found: list[Spoken] = []
     replied = 0
     for other in before:
         if other.role == "user":
-            in_time = 0 <= turn.said_at - other.said_at <= _LONGEST_PAUSE
-            return in_time and other.speaker == turn.speaker and goes_on(other.content, turn.content)
+            if other.speaker != turn.speaker or not 0 <= turn.said_at - other.said_at <= _LONGEST_PAUSE:
+                break
+            if other.origin == "quoted" or not interjects(other.content):
+                found.append(other)
+                replied = 0
+                if other.origin != "quoted":
+                    break
         replied += len(other.content) if other.role == "assistant" else 0
         if replied > _LONGEST_REPLY:
-            return False
-    return False
+            break
+    return found[::-1]
