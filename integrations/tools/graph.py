@@ -14,12 +14,19 @@ from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.answers import answering
 from langmem_tiers.knowledge_graph.entity_lookup import require_entity
 from langmem_tiers.knowledge_graph.types import Match, Subgraph
-from langmem_tiers.knowledge_graph.wording import entity_words, left_out, relation_words, standing, standing_words
+from langmem_tiers.knowledge_graph.wording import (
+    asks_first,
+    entity_words,
+    left_out,
+    relation_words,
+    standing,
+    standing_words,
+)
 from langmem_tiers.language import predicates, values
 from langmem_tiers.language.predicates import asked
 from langmem_tiers.language.values import Value as Measured
 from langmem_tiers.language.words import words
-from langmem_tiers.recall.rendering import FROM_TOOL
+from langmem_tiers.recall.rendering import ASK_FIRST, FROM_TOOL
 from langmem_tiers.records import Entity, Relation
 from langmem_tiers.wording import beginning
 
@@ -215,5 +222,6 @@ def _lines(call: Call, relations: Sequence[Relation], cut: Sequence[str] = ()) -
         rests = ", ".join(source.pointer for source in each.evidence[:_EVIDENCE] if source.pointer)
         told = " ".join(f"{relation_words(each)}, {when}{over}{only}".split())
         end = (f" ({rests})" if rests else "") + (FROM_TOOL if each.from_tool else "")
+        end += ASK_FIRST if asks_first(each) else ""
         lines.append(base.item(told, f"[{each.id}] ", end))
     return [*lines, *([base.item(left_out(cut))] if cut else [])]

@@ -148,8 +148,8 @@ def with_more(path: str, held: Document | None, added: str, origin: Origin, sett
     if held is not None and held.encoding != "utf-8":
         raise InvalidText(f"{path} is no text: nothing can be added to it.", way_out="Write to another path.")
     before = "" if held is None else validation.as_stored(held.content, _WHAT)
-    parts = (before, held_back(added, held, origin))
-    text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
+    together = "".join(part if part.endswith("\n") else f"{part}\n" for part in (before, added) if part)
+    text = held_back(together, held, origin)
     validation.require_length(text, _WHAT, settings)
     return of_text(path, text, origin if held is None else derived_trust([held.origin, origin]), settings)
 

@@ -169,7 +169,9 @@ def _in_relations(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_F
     numbers, _ = view.edges(user, Asked(first=at), _RELATIONS)
     rows = [view.relations[number] for number in numbers]
     own = [row for row in rows if view.canonical(row.subject) == user and row.origin != "tool"]
-    facts = {row.number: fact for row in own if (fact := in_relation(row.predicate))}
+    facts = {
+        row.number: fact for row in own if (fact := in_relation(row.predicate)) and not outdated.asks_first(view, row)
+    }
     rests = relations.evidence(connection, store.key, list(facts))
     said = drawers.read(connection, store.key, sorted({each.drawer for those in rests.values() for each in those}))
     if seen.until is not None:

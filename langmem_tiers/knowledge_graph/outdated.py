@@ -11,6 +11,7 @@ from langmem_tiers.knowledge_graph import naming
 from langmem_tiers.knowledge_graph.conflicts import FOREVER, bounds, version_at
 from langmem_tiers.knowledge_graph.wording import date_words, is_event, predicate_in
 from langmem_tiers.storage import relations
+from langmem_tiers.trust.safety import relation_lowers
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -106,6 +107,11 @@ def planned(connection: Connection, space: str, rows: Iterable[RelationRow]) -> 
 def relation_line(view: GraphView, row: RelationRow) -> str:
     """A relation as a sentence: "The user lives in Lisbon"."""
     return f"{_name(view, row.subject)} {_predicate(row)} {target_words(view, row)}"
+
+
+def asks_first(view: GraphView, row: RelationRow) -> bool:
+    """Whether the agent is to ask the user before it acts on a relation that they did not state themselves."""
+    return not row.told and relation_lowers(_name(view, row.subject), _predicate(row), target_words(view, row))
 
 
 def target_words(view: GraphView, row: RelationRow) -> str:

@@ -8,7 +8,8 @@ from typing import Literal
 
 from langmem_tiers.language import predicates
 from langmem_tiers.language.periods import Exactness
-from langmem_tiers.records import Entity, Period, Relation
+from langmem_tiers.records import Entity, Period, Relation, was_told
+from langmem_tiers.trust.safety import relation_lowers
 
 LISTED = 8
 """How many entities a message lists."""
@@ -78,6 +79,12 @@ def is_event(predicate: str, period: Period) -> bool:
 def relation_words(relation: Relation) -> str:
     """A relation as a sentence without its time."""
     return f"{relation.subject.name} {predicate_words(relation)} {relation.target}"
+
+
+def asks_first(relation: Relation) -> bool:
+    """Whether the agent is to ask the user before it acts on a relation that they did not state themselves."""
+    told = was_told(relation.origin, relation.path, relation.authority)
+    return not told and relation_lowers(relation.subject.name, predicate_words(relation), relation.target)
 
 
 def standing(relation: Relation, at: datetime) -> Standing:

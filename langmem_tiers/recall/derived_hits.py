@@ -458,7 +458,8 @@ def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], req
     """A relation as a line; scored like an entry of the same authority and fit."""
     row = related.row
     label = f"[relation {source.reference(row.id)}] {related.label}"
-    label = label.rstrip() + (rendering.FROM_TOOL if row.from_tool else "")
+    marks = (rendering.ASK_FIRST if related.asks_first else "") + (rendering.FROM_TOOL if row.from_tool else "")
+    label = label.rstrip() + marks
     signals = {"match": related.share, "session": related.share, "statement": 1.0}
     age = to_millis(request.now) - row.created_at
     return DerivedHit(

@@ -15,7 +15,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge_graph import entity_lookup, outdated
 from langmem_tiers.knowledge_graph.answers import StatedFact, distinct
 from langmem_tiers.knowledge_graph.conflicts import version_at
-from langmem_tiers.knowledge_graph.outdated import relation_line, target_words
+from langmem_tiers.knowledge_graph.outdated import asks_first, relation_line, target_words
 from langmem_tiers.knowledge_graph.view import Asked, GraphView
 from langmem_tiers.knowledge_graph.wording import period_words
 from langmem_tiers.language import kinship, predicates
@@ -60,6 +60,7 @@ class Related:
     label: str
     share: float
     evidence: tuple[int, ...]
+    asks_first: bool
     answers: bool = False
 
 
@@ -81,6 +82,7 @@ def find(source: SpaceSnapshot, query: Query, request: RecallRequest) -> list[Re
             label=period_words(relations.period(fact.version), planned=fact.row.number in planned),
             share=share,
             evidence=tuple(each.drawer for number in fact.numbers for each in rests.get(number, ())),
+            asks_first=asks_first(view, fact.row),
             answers=fact.row.predicate in wanted and search.is_answered_by(fact.row),
         )
         for fact, share in best
@@ -240,6 +242,7 @@ def of_ids(source: SpaceSnapshot, ids: Mapping[str, float]) -> list[Related]:
             label=period_words(relations.period(row.last), planned=row.number in planned),
             share=ids[row.id],
             evidence=tuple(each.drawer for each in rests.get(row.number, ())),
+            asks_first=asks_first(view, row),
         )
         for row in rows
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from langmem_tiers.language.name_matching import in_latin
@@ -32,6 +32,7 @@ _GUARD = (
     r"|guardrails|safety|security|sandbox\w*|encrypt\w+|https|tls|ssl|certificates?|2fa|mfa|two-factor\w*|firewalls?"
     r"|antivirus|backups?|logging|audits?|passwords?|signatures?|captchas?|linting|ci|rate limits?|permissions)"
 )
+_CONTROL = r"(?:verif\w+|validat\w+|authenticat\w+|2fa|mfa|sandbox\w*|encrypt\w*|safe mode|safeguards?|guardrails)"
 _LEAVE = r"(?:confirm\w*|permission|approval|consent|okay|ok|say-so|go-ahead|sign-off)"
 _DATA = (
     r"(?:data|files?|documents?|passwords?|credentials?|keys?|tokens?|secrets?|messages?|conversations?|e-?mails?"
@@ -53,8 +54,8 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         rf"(?:\b(?:always|please|just|you (?:can|may|should)|wants?|prefers?)|{_SAID}auto\w*)\s[^.!?\n]{{1,80}}?"
         rf"\bwithout\s(?:asking|(?:(?:any|my|the user's|further|prior|explicit)\s)?{_LEAVE})\b",
         rf"\b(?:don't|do not|no longer|not)\s(?:need|require)\s(?:(?:any|my|the user's|further|prior)\s)?{_LEAVE}\b",
-        r"\b(?:not|never wants?|no longer wants?|doesn't want|does not want|don't want)\s(?:to be\s)(?:asked|warned"
-        r"|prompted|consulted|notified|informed|told)\b(?! about (?:my|his|her|our|their)\b)",
+        r"\b(?:not|never(?: wants?)?|no longer wants?|doesn't want|does not want|don't want)\s(?:to be\s)"
+        r"(?:asked|warned|prompted|consulted|notified|informed|told)\b(?! about (?:my|his|her|our|their)\b)",
         rf"{_SAID}(?:always\s)?(?:auto-?)?(?:approve|accept|authori[sz]e|grant)\s(?=[^.!?\n]{{0,40}}?\b"
         r"(?:all|every\w*|any\w*|requests?|payments?|permissions?|access|changes|terms|conditions|agreements?)\b)",
     ),
@@ -82,6 +83,8 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         r"(?<!\S)(?:curl\s(?:\S+\s){0,3}?-k\b|--no-verify|--insecure|--no-check-certificate|verify\s?=\s?false"
         r"|chmod (?:-R )?777)|\b(?:always|prefers?)\b[^.!?\n]{0,60}\b(?:with|use|using) sudo\b",
         r"\b(?:use|using|prefer)\s(?:plain |unencrypted )?http\b(?!s)",
+        rf"\b(?:requir\w*|ask\w*|prompt\w*|warn\w*|{_LEAVE}|{_CONTROL})(?:\s[\w-]+){{0,3}}\"?\s?[:=]\s?\"?"
+        r"(?:false|no|never|off|0|disabled|not (?:needed|required))\b(?=\"?\s?(?:[,};:.]|$|\"?[\w-]+\"?\s?[:=]))",
     ),
     "refuses nothing": (
         r"\b(?:never|don't|do not|must not|not allowed to|no longer)\s(?:ever\s)?(?:refuse|decline|deny|reject)\b"
@@ -115,11 +118,36 @@ _RAISES = re.compile(
     r"\b(?:never|don't|do not|not|always ask|stop|avoid|quit)\b[^.!?\n]{0,80}\b(?:without|unless|until|before)\b",
     re.IGNORECASE,
 )
+# What a heading, or the line above a list, says of all that stands below it, in one word.
+_LEADS = tuple(
+    (word, re.compile(wording, re.IGNORECASE))
+    for word, wording in {
+        "Never": r"\b(?:never|don'?ts?|do not|(?:must|should|may|can|need) ?(?:not|n't)|cannot|forbidden|prohibited"
+        r"|avoid|stop)\b(?! (?:forget|fail|miss|skip|omit|worry))",
+        "Skip": r"\b(?:skip|disabled?|ignored?|bypass|unnecessary|(?:not|no longer) (?:needed|required|necessary"
+        r"|wanted)|(?:turn|switch)(?:ed)? off)\b|^(?:no|off|without)\W*$",
+        "Always": r"\b(?:always|every time|at all times|from now on)\b",
+    }.items()
+)
+_LONGEST_LEAD, _SHORT_LEAD = 60, 12
+_LEAD_ALONE = re.compile(
+    r"\b(?:never|don'?ts?|do not|not|stop|avoid|skip|no|without|always)"
+    r"(?: (?:do|ever|be|this|these|the following))*[\W\d]*$",
+    re.IGNORECASE,
+)
+# A list in one line.
+_INLINE = re.compile(r":? (?:[-•*]|\d{1,3}[.)]) |[:;] ")
+# "Ask me before deleting files? Never." says what a rule with its value says.
+_ANSWER = re.compile(r"(?:never|no|nope|not needed|false|off)\W*", re.IGNORECASE)
+_VALUED = re.compile(r"([^:=]{3,200}+)[:=] ?\"?(?:never|no|false|off)\W*$", re.IGNORECASE)
 # What opens a paragraph in Markdown: a bullet, a number, a heading; and where a sentence of it ends.
-_OPENING = re.compile(r"[ \t>]*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})[ \t]++)?(?:\[[ xX]\][ \t]++)?")
-_OPENS = re.compile(r"[ \t>]*+(?:[-*+•]|\d{1,3}[.)]|#{1,6})[ \t]")
+_OPENING = re.compile(r"[ \t>]*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})[ \t]++){0,3}+(?:\[[ xX]\][ \t]++)?\|?[ \t]*+")
+_OPENS = re.compile(r"[ \t>]*+(?:(?:[-*+•]|\d{1,3}[.)]|#{1,6})[ \t]|\|)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”')*_]*+\s++")
-_UNSEEN = str.maketrans({"*": None, "_": None, "`": None, "\n": " "} | dict.fromkeys("\u115f\u1160\u3164\uffa0"))
+_UNSEEN = str.maketrans(
+    {"*": None, "~": None, "`": None, "_": " ", "|": " : "} | dict.fromkeys("\u115f\u1160\u3164\uffa0")
+)
+_PAUSE = re.compile(r"\b(never|don't|not|no longer|stop|always|skip)(?: ?[,:;–—-]+ )", re.IGNORECASE)
 _NO_LETTERS = frozenset({"Cf", "Mn", "Me"})
 
 
@@ -135,25 +163,41 @@ def lowers(text: str) -> str | None:
     return next((effect for *_, effect in _lowering(text)), None)
 
 
+def relation_lowers(subject: str, predicate: str, target: str) -> bool:
+    """Whether a relation would make the assistant less careful: as a sentence, or in what it names."""
+    return any(lowers(each) for each in (f"{subject} {predicate} {target}", f"{subject}: {predicate}: {target}"))
+
+
 def asked_first(text: str, *, known: str = "") -> str:
     r"""A text with `ASK_FIRST` at the beginning of each line that would make the assistant less careful.
 
-    Lines that `known` has without it stay as they are: somebody who may say so has written them.
+    What `known` says without it stays as it is: somebody who may say so has written it.
 
     Example:
         >>> asked_first("- Likes tea.\n- Never ask me before deleting files.").splitlines()[1]
         '- (ask the user before acting on this) Never ask me before deleting files.'
     """
-    lines = text.splitlines(keepends=True)
-    starts = list(accumulate(map(len, lines), initial=0))
-    confirmed = {line.strip() for line in known.splitlines()}
-    for start, stop, _ in _lowering(text):
-        for number in range(bisect_right(starts, start) - 1, bisect_right(starts, stop - 1)):
-            line = lines[number]
-            if ASK_FIRST not in line and line.strip() not in confirmed:
-                place = _opening(line)
-                lines[number] = f"{line[:place]}{ASK_FIRST} {line[place:]}"
+    lines, found = text.splitlines(keepends=True), _lowering_lines(text)
+    if not found:
+        return text
+    held = known.splitlines()
+    confirmed = {held[number].strip() for number in _lowering_lines(known)}
+    for number in found:
+        line = lines[number]
+        if ASK_FIRST not in line and line.strip() not in confirmed:
+            place = _opening(line)
+            lines[number] = f"{line[:place]}{ASK_FIRST} {line[place:]}"
     return "".join(lines)
+
+
+def _lowering_lines(text: str) -> list[int]:
+    """The numbers of the lines of a text that make the assistant less careful."""
+    starts = list(accumulate(map(len, text.splitlines(keepends=True)), initial=0))
+    return [
+        number
+        for start, stop, _ in _lowering(text)
+        for number in range(bisect_right(starts, start) - 1, bisect_right(starts, stop - 1))
+    ]
 
 
 def in_force(text: str) -> str:
@@ -162,11 +206,75 @@ def in_force(text: str) -> str:
 
 
 def _lowering(text: str) -> Iterator[tuple[int, int, str]]:
-    """The sentences that make the assistant less careful: from where to where, and how."""
-    shown = straight(text)
-    for start, stop in _sentences(shown):
-        if effect := _effect(_plain(shown[start:stop])):
+    """The sentences that make the assistant less careful: from where to where, and how.
+
+    One is read with what stands above it as a heading or before it as a question: "Never", "Do not:".
+    """
+    shown, above = straight(text), _Above()
+    asked = (0, "")
+    for start, stop, kind in _sentences(shown):
+        said = _plain(shown[start:stop])
+        leads = above.leads(said, kind)
+        if effect := _effect_of_any(_readings(said, kind, leads)):
             yield start, stop, effect
+        elif (
+            asked[1].endswith(("?", ":"))
+            and _ANSWER.fullmatch(said)
+            and (effect := _effect(f"Never {asked[1].rpartition(': ')[2]}"))
+        ):
+            yield asked[0], stop, effect
+        asked = (start, said)
+
+
+class _Above:
+    """What the last heading, and the last line that a list follows, say of what stands below them."""
+
+    def __init__(self) -> None:
+        self._heading: tuple[str, ...] = ()
+        self._opener: tuple[str, ...] = ()
+        self._of_list = False
+
+    def leads(self, said: str, kind: str) -> tuple[str, ...]:
+        """The words to read before a sentence, which is taken into account for those that follow."""
+        words = _leads(said)
+        if kind == "#":
+            self._heading, self._opener = words, ()
+            return ()
+        if said.rstrip(" .0123456789").endswith(":") or (len(said) <= _SHORT_LEAD and _LEAD_ALONE.search(said)):
+            self._opener, self._of_list = words, False
+            return self._heading
+        if kind == "|":
+            self._opener, self._of_list = words, False
+            return self._heading
+        if kind == "-":
+            self._of_list = True
+            return (*self._heading, *self._opener)
+        known = () if self._of_list else self._opener
+        # A line without an end may be what opens a list.
+        self._opener, self._of_list = () if said.endswith((".", "!", "?")) else words, True
+        return (*self._heading, *known)
+
+
+def _leads(said: str) -> tuple[str, ...]:
+    return tuple(word for word, wording in _LEADS if len(said) <= _LONGEST_LEAD and wording.search(said))
+
+
+def _readings(said: str, kind: str, leads: Sequence[str]) -> Iterator[str]:
+    """A sentence as it reads by itself, and with what stands above it or behind it."""
+    yield from (f"{lead} {said}" for lead in leads)
+    # "Never: delete anything without asking" asks for more care.
+    if not ("Never" in leads and "without" in said and "always" not in said.lower()):
+        yield said
+    if ": " in said or " - " in said:
+        head, *items = _INLINE.split(said)
+        if kind == "#" or _LEAD_ALONE.search(head):
+            yield from (f"{lead} {item}" for lead in _leads(head) for item in items)
+    if valued := _VALUED.match(said):
+        yield f"Never {valued[1]}"
+
+
+def _effect_of_any(readings: Iterator[str]) -> str | None:
+    return next(filter(None, map(_effect, readings)), None)
 
 
 def _plain(sentence: str) -> str:
@@ -174,7 +282,7 @@ def _plain(sentence: str) -> str:
 
     So are those of other alphabets that only look like Latin ones, and letters with accents.
     """
-    shown = sentence.translate(_UNSEEN)
+    shown = _PAUSE.sub(r"\1 ", " ".join(sentence.rstrip("| \n").translate(_UNSEEN).split()))
     if shown.isascii():
         return shown
     letters = (sign for sign in unicodedata.normalize("NFKD", shown) if unicodedata.category(sign) not in _NO_LETTERS)
@@ -192,15 +300,27 @@ def _effect(sentence: str) -> str | None:
     return None if careful and "without" in found[1][0].lower() and careful.start() < found[1].start() else found[0]
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences are, also those that go on in the next line of a paragraph."""
+def _sentences(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where the sentences are, also those that go on in the next line of a paragraph.
+
+    And what they stand in: a heading ("#"), an item of a list or table ("-"), the first row of a table ("|"), or
+    nothing of the kind ("").
+    """
     begin = place = 0
+    kind, rows = "", False
     for line in text.splitlines(keepends=True):
-        if not line.strip() or _OPENS.match(line):
-            yield from _cut(text, begin, place)
+        opens = _OPENS.match(line)
+        if opens or not line.strip():
+            yield from _cut(text, begin, place, kind)
             begin = place + _opening(line)
+            before = text[place:begin]
+            kind = "" if opens is None else "#" if "#" in before else "|" if "|" in before and not rows else "-"
+            rows = "|" in before
+        elif kind == "#":  # it is over with its line
+            yield from _cut(text, begin, place, kind)
+            begin, kind = place, ""
         place += len(line)
-    yield from _cut(text, begin, place)
+    yield from _cut(text, begin, place, kind)
 
 
 def _opening(line: str) -> int:
@@ -208,9 +328,9 @@ def _opening(line: str) -> int:
     return _OPENING.match(line).end()  # type: ignore[union-attr]  # it matches the empty text as well
 
 
-def _cut(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+def _cut(text: str, begin: int, stop: int, kind: str) -> Iterator[tuple[int, int, str]]:
     for end in _SENTENCE_END.finditer(text, begin, stop):
-        yield begin, end.start()
+        yield begin, end.start(), kind
         begin = end.end()
-    if begin < stop:
-        yield begin, stop
+    if text[begin:stop].strip():
+        yield begin, stop, kind
