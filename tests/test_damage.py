@@ -143,11 +143,7 @@ def of_today(tmp_path_factory):
 @pytest.mark.parametrize("table", ONE)
 def test_the_way_out_that_the_doctor_names_leads_out_on_the_command_line(of_today, tmp_path, capsys, table):
     folder = shutil.copytree(of_today, tmp_path / "copy")
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(["--path", str(folder), "--user", "alice", "--embedder", "none", *arguments])
-        return left.value.code or 0, capsys.readouterr().out
+    run = on_the_command_line(folder, capsys)
 
     def altered():
         found = json.loads(run("doctor", "--deep", "--json")[1])["spaces"]["users/alice"]
@@ -160,6 +156,47 @@ def test_the_way_out_that_the_doctor_names_leads_out_on_the_command_line(of_toda
     agreed = ["--yes"] if way.split()[0] not in {"notes", "working"} else []
     assert run(*(name if each.isupper() else each for each in way.split()), *agreed)[0] == 0
     assert altered() == []
+
+
+def on_the_command_line(folder, capsys):
+    """Runs a command on a memory of alice's; gives its exit code and what it printed."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", str(folder), "--user", "alice", "--embedder", "none", *arguments])
+        return left.value.code or 0, capsys.readouterr().out
+
+    return run
+
+
+def test_an_altered_version_of_the_identity_can_be_written_anew_and_forgotten(of_today, tmp_path, capsys):
+    folder = shutil.copytree(of_today, tmp_path / "copy")
+    run = on_the_command_line(folder, capsys)
+    sql(folder, "UPDATE identities SET text = text || 'q'")
+    told = run("doctor", "--deep")[1]
+    assert "`langmem-tiers identity edit`" in " ".join(told.split())
+    assert "`langmem-tiers identity forget-history`" in " ".join(told.split())
+    (tmp_path / "identity.md").write_text("# About\n- Likes tea.\n")
+    assert run("identity", "edit", "--file", str(tmp_path / "identity.md"))[0] == 0
+    assert run("doctor", "--deep")[0] == 1
+    assert "1 earlier version deleted." in run("identity", "forget-history")[1]
+    assert run("doctor", "--deep")[0] == 0
+    assert run("export", str(tmp_path / "alice.json"))[0] == 0
+    assert "Likes tea." in run("identity", "show")[1]
+
+
+def test_an_altered_block_of_a_receipt_is_not_exported_and_deleted_by_rebuilding(of_today, tmp_path, capsys):
+    folder = shutil.copytree(of_today, tmp_path / "copy")
+    run = on_the_command_line(folder, capsys)
+    sql(folder, "UPDATE receipts SET block = block || 'q' WHERE number = 1")
+    assert run("export", str(tmp_path / "alice.json"))[0] == 0
+    assert [each["number"] for each in json.loads((tmp_path / "alice.json").read_text())["records"]["receipts"]] == [
+        *range(2, len(QUESTIONS) + 1)
+    ]
+    code, told = run("doctor", "--deep")
+    assert (code, "delete it with `langmem-tiers rebuild`" in " ".join(told.split())) == (1, True)
+    assert "receipts: 1 altered one deleted" in run("rebuild")[1]
+    assert run("doctor", "--deep")[0] == 0
 
 
 def test_a_block_leaves_out_an_altered_message_and_its_receipt_names_it(copy):

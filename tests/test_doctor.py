@@ -217,6 +217,25 @@ def test_a_file_in_the_place_of_chroma_is_moved_aside(folder):
     assert (chroma.is_dir(), aside.read_text()) == (True, "x")
 
 
+@pytest.mark.parametrize("name", ["graph.json", "chroma.lock"])
+def test_a_folder_in_the_place_of_a_file_is_named_and_removing_it_mends_it(folder, name):
+    (space,) = folder.glob("spaces/*/")
+    (space / name).unlink(missing_ok=True)
+    (space / name).mkdir()
+    with opened(folder) as memory:
+        alice = memory.user("alice")
+        before = found(alice)
+        (problem,) = [each for each in alice.doctor(deep=True) if each.level == "problem"]
+        assert str(space / name) in f"{problem.message} {problem.way_out}"
+        assert problem.way_out.startswith("Remove th")
+        alice.rebuild()
+        assert found(alice) == before
+    (space / name).rmdir()
+    with opened(folder) as memory:
+        assert problems(memory.user("alice")) == []
+        assert found(memory.user("alice")) == before
+
+
 def test_a_chroma_folder_that_was_deleted_is_built_anew_without_a_word(folder, caplog):
     (chroma,) = folder.glob("spaces/*/chroma")
     shutil.rmtree(chroma)

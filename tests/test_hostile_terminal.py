@@ -69,6 +69,7 @@ SHOWS = {
     "identity add": ["identity", "add", WHOLE],
     "identity remove": ["identity", "remove", "hostile"],
     "identity undo": ["identity", "undo"],
+    "identity forget-history": ["identity", "forget-history"],
     "notes write": ["notes", "write", "notes/y.md", WHOLE],
     "notes import": ["notes", "import", "{folder}"],
     "notes export": ["notes", "export", "{folder}/notes"],

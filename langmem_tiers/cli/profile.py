@@ -11,6 +11,7 @@ import typer
 from langmem_tiers.cli.editor import edited, kept_if_refused
 from langmem_tiers.cli.target import AsOf, FromFile, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import as_data, leave, print_problems, text_of, working
+from langmem_tiers.wording import counted
 
 if TYPE_CHECKING:
     from langmem_tiers.knowledge.results import IdentityText, SkippedFile
@@ -100,6 +101,14 @@ def undo(
 ) -> Shown:
     """Let an earlier version of the identity stand again. Undoing twice takes the undoing back."""
     return _shown(space.identity.undo(to=to))
+
+
+@identity.command("forget-history")
+@space_command()
+def forget_history(space: Space) -> Shown:
+    """Delete all versions of the identity but the current one, for good."""
+    gone = space.identity.forget_history()
+    return Shown({"deleted": gone}, [f"{counted(gone, 'earlier version')} deleted."])
 
 
 def identity_shown(space: Space) -> Shown:

@@ -15,6 +15,10 @@ _NAMED = 20
 _RESTORE = "Restore a backup (`langmem-tiers restore`)"
 _FORGET_ENTRY = "`langmem-tiers forget --entry ID`"
 _RELATION, _ENTITY = "`langmem-tiers relations delete ID`", "`langmem-tiers entities delete ID`"
+_IDENTITY = (
+    "delete earlier versions with `langmem-tiers identity forget-history`; if the current one is altered, write it "
+    "again before, with `langmem-tiers identity edit`"
+)
 
 
 class _Kind(NamedTuple):
@@ -36,7 +40,7 @@ _KINDS: Mapping[str, _Kind] = {
     "entity_aliases": _Kind("name of an entity", "names of entities", f"delete the entity with {_ENTITY}"),
     "episodes": _Kind("summary", "summaries", "delete it with `langmem-tiers episodes delete ID`"),
     "tasks": _Kind("task", "tasks", "delete it with `langmem-tiers tasks delete ID`"),
-    "identities": _Kind("version of the identity", "versions of the identity", "write the identity again"),
+    "identities": _Kind("version of the identity", "versions of the identity", _IDENTITY),
     "documents": _Kind("document", "documents", "delete it with `langmem-tiers notes delete PATH`"),
     "working_entries": _Kind(
         "value in working memory", "values in working memory", "delete it with `langmem-tiers working delete KEY`"
@@ -46,7 +50,7 @@ _KINDS: Mapping[str, _Kind] = {
     "changesets": _Kind(
         "change of a dream", "changes of dreams", "delete them, so that the dream stays, with `langmem-tiers rebuild`"
     ),
-    "receipts": _Kind("block of a receipt", "blocks of receipts", "leave it: it is never repeated"),
+    "receipts": _Kind("block of a receipt", "blocks of receipts", "delete it with `langmem-tiers rebuild`"),
 }
 
 

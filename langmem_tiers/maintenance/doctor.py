@@ -258,7 +258,9 @@ def _graph(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         try:
             store.graph.require_usable(now)
         except UnusableSnapshot as error:
-            yield _problem("graph", f"Its file cannot be used: {error}")
+            folder = store.graph.path.is_dir()
+            way_out = f"Remove the folder {store.graph.path}: nothing of the memory is in it." if folder else _REBUILD
+            yield _problem("graph", f"Its file cannot be used: {error}", way_out)
         held = store.graph.view(now)
         wanted = build_view(entities.every(connection, store.key), relations.every(connection, store.key))
     lost = sum(not wanted.drawn(row) for row in wanted.relations.values())

@@ -17,6 +17,7 @@ from langmem_tiers.storage import (
     inspection,
     keyword,
     notes,
+    receipts,
     rooms,
 )
 from langmem_tiers.storage.index_file import files
@@ -48,7 +49,10 @@ def rebuild(store: SpaceStore, model: str | None, *, chunk_characters: int) -> t
 def _altered_logs(store: SpaceStore) -> Iterator[str]:
     """Delete what was altered of logs, which nobody is told anyway; a line for each kind that there was."""
     with store.writing() as connection:
+        gone = receipts.drop_altered(connection, store.key)
         lost = dreams.drop_altered(connection, store.key)
+    if gone:
+        yield f"receipts: {counted(gone, 'altered one')} deleted"
     if lost:
         yield f"changes of dreams: altered ones of {counted(lost, 'dream')} deleted, which cannot be undone any more"
 
@@ -175,7 +179,11 @@ def _projection(store: SpaceStore) -> str:
     if chroma is not None and not chroma.needed():
         chroma.drop()
         return "Chroma: not needed yet, search in memory is enough"
-    if chroma is None or not chroma.own():
+    try:
+        owned = chroma is not None and chroma.own()
+    except StorageError as error:
+        return f"Chroma: left alone ({error.message})"
+    if chroma is None or not owned:
         return "Chroma: left alone, another process owns it"
     chroma.rebuild()
     return f"Chroma: {counted(len(chroma.ids()), 'vector')} in a fresh folder"

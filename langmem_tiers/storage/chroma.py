@@ -128,6 +128,8 @@ class ChromaIndex:
                 self._lock.acquire(timeout=0)
             except Timeout:
                 return False
+            except IsADirectoryError:
+                raise _folder_in_its_place(self.folder / CHROMA_LOCK) from None
         return True
 
     def _take(self, otherwise: Callable[[], ChromaFolder | None]) -> bool:
@@ -361,11 +363,18 @@ def discard_files(space: Path) -> bool:
         lock.acquire(timeout=0)
     except Timeout:
         return False
+    except IsADirectoryError:
+        raise _folder_in_its_place(space / CHROMA_LOCK) from None
     try:
         _remove_all(space / "chroma")
     finally:
         lock.release()
     return True
+
+
+def _folder_in_its_place(lock: Path) -> StorageError:
+    told = f"A folder is in the place of the lock of Chroma: {lock}."
+    return StorageError(told, way_out="Remove that folder: nothing of the memory is in it.")
 
 
 def _remove_all(folder: Path) -> None:

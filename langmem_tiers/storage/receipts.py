@@ -9,13 +9,14 @@ from operator import attrgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, not_, or_, select
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.content import WITHHELD
 from langmem_tiers.storage import purging
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
+from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import among, here, listed
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
@@ -140,6 +141,12 @@ def forget(connection: Connection, space: str, names: Collection[str], *, kind: 
     stored = [orjson.dumps(f"{kind}:{name}#").decode().removesuffix('"') for name in names]
     shows = [receipts.c.shown.contains(each, autoescape=True) for each in stored]
     return connection.execute(delete(receipts).where(*here(receipts, space), or_(*shows))).rowcount if shows else 0
+
+
+def drop_altered(connection: Connection, space: str) -> int:
+    """Delete the recalls whose block is not as it was stored: it is never shown again. Returns how many."""
+    altered = not_(is_intact(receipts.c.block))
+    return connection.execute(delete(receipts).where(*here(receipts, space), altered)).rowcount
 
 
 def latest(
