@@ -297,12 +297,14 @@ class SpaceUpkeep:
     def rebuild(self) -> tuple[str, ...]:
         """Rebuild the keyword index and the Chroma folder from the records. Returns a line for each thing done.
 
+        Altered texts of the search index are put back from their records; altered blocks of receipts and changes of
+        dreams, which are served to nobody, are deleted.
+
         Vectors are taken from the embedding cache; any that are missing or unusable are embedded again later.
         """
         from langmem_tiers.maintenance.rebuild import rebuild
 
         with self.context.open() as store:
-            chunk_characters = self.context.settings.text.chunk_characters
-            lines = rebuild(store, self.context.embedding_model, chunk_characters=chunk_characters)
+            lines = rebuild(store, self.context.embedding_model, self.context.settings)
         self.context.wake()
         return lines

@@ -199,6 +199,21 @@ def test_an_altered_block_of_a_receipt_is_not_exported_and_deleted_by_rebuilding
     assert run("doctor", "--deep")[0] == 0
 
 
+def test_altered_texts_of_the_search_index_are_put_back_from_their_records_by_rebuilding(of_today, tmp_path, capsys):
+    folder = shutil.copytree(of_today, tmp_path / "copy")
+    run = on_the_command_line(folder, capsys)
+    sql(
+        folder,
+        "UPDATE note_words SET content = 'q' WHERE rowid NOT IN (SELECT number FROM notes WHERE kind = 'item')",
+        "UPDATE notes SET text = text || 'q'",
+    )
+    code, told = run("doctor", "--deep")
+    assert (code, "`langmem-tiers rebuild`, which takes its text" in " ".join(told.split())) == (1, True)
+    assert "texts of notes: 38 of 38 altered ones put back" in run("rebuild")[1]
+    assert run("doctor", "--deep")[0] == 0
+    assert run("export", str(tmp_path / "alice.json"))[0] == 0
+
+
 def test_a_block_leaves_out_an_altered_message_and_its_receipt_names_it(copy):
     folder = copy()
     sql(folder, "UPDATE drawers SET content = replace(content, 'Porto', 'Pqrto') WHERE number = 1")

@@ -15,6 +15,10 @@ _NAMED = 20
 _RESTORE = "Restore a backup (`langmem-tiers restore`)"
 _FORGET_ENTRY = "`langmem-tiers forget --entry ID`"
 _RELATION, _ENTITY = "`langmem-tiers relations delete ID`", "`langmem-tiers entities delete ID`"
+_NOTES = (
+    "run `langmem-tiers rebuild`, which takes its text from what it was made from; save that again, or delete it, if "
+    "it is listed still"
+)
 _IDENTITY = (
     "delete earlier versions with `langmem-tiers identity forget-history`; if the current one is altered, write it "
     "again before, with `langmem-tiers identity edit`"
@@ -46,7 +50,7 @@ _KINDS: Mapping[str, _Kind] = {
         "value in working memory", "values in working memory", "delete it with `langmem-tiers working delete KEY`"
     ),
     "store_items": _Kind("item of a store", "items of a store", "put it again or delete it, with the store"),
-    "notes": _Kind("note of the search index", "notes of the search index", "save again what it was made from"),
+    "notes": _Kind("note of the search index", "notes of the search index", _NOTES),
     "changesets": _Kind(
         "change of a dream", "changes of dreams", "delete them, so that the dream stays, with `langmem-tiers rebuild`"
     ),

@@ -5,23 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sqlalchemy import Connection
+
 from langmem_tiers.background.embedding import SOURCES
 from langmem_tiers.clock import to_millis, utc_now
+from langmem_tiers.content import content_hash
 from langmem_tiers.errors import StorageError
+from langmem_tiers.knowledge.document_text import of_text
+from langmem_tiers.knowledge.episode_writer import searched_texts
+from langmem_tiers.records import Episode
+from langmem_tiers.settings import Settings
 from langmem_tiers.storage import (
     change_log,
     closets,
+    documents,
     drawers,
     dreams,
     embedding_cache,
+    entries,
+    episodes,
     inspection,
     keyword,
     notes,
     receipts,
     rooms,
+    working_entries,
 )
 from langmem_tiers.storage.index_file import files
 from langmem_tiers.storage.inspection import SpokenText
+from langmem_tiers.storage.notes import Note
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.wording import counted
 from langmem_tiers.writing import turns
@@ -31,11 +43,12 @@ _STRIDE = 1000
 _NO_VECTORS = "vectors: left alone, this memory was opened for keyword search only"
 
 
-def rebuild(store: SpaceStore, model: str | None, *, chunk_characters: int) -> tuple[str, ...]:
+def rebuild(store: SpaceStore, model: str | None, settings: Settings) -> tuple[str, ...]:
     """Rebuild everything derived from the records; one line for each thing done."""
     # Statements first: rebuilding the index tells processes with drawers in memory to read them again.
     lines = (
-        *(*_altered_logs(store), _statements(store, chunk_characters)),
+        *(*_altered_logs(store), *_note_texts(store, settings)),
+        _statements(store, settings.text.chunk_characters),
         *(_keyword_index(store), *_note_index(store), *_graph(store)),
     )
     if model is None or store.chroma is None:
@@ -55,6 +68,51 @@ def _altered_logs(store: SpaceStore) -> Iterator[str]:
         yield f"receipts: {counted(gone, 'altered one')} deleted"
     if lost:
         yield f"changes of dreams: altered ones of {counted(lost, 'dream')} deleted, which cannot be undone any more"
+
+
+# Texts of notes.
+
+
+def _note_texts(store: SpaceStore, settings: Settings) -> Iterator[str]:
+    """Put back texts of notes that were altered, from the records that they were made of; a line if there were any."""
+    with store.writing() as connection:
+        lost = notes.altered(connection, store.key)
+        words = keyword.notes.every(connection) if lost else {}
+        mended = 0
+        for note in lost:
+            tried = (*_searched_texts(connection, store.key, note, settings), *words.get(note.number, ()))
+            # Only the text that was stored has its hash, wherever it is found again.
+            if (text := next((each for each in tried if content_hash(each) == note.text_hash), None)) is not None:
+                notes.put_back(connection, store.key, note, text)
+                mended += 1
+    if lost:
+        yield f"texts of notes: {mended} of {counted(len(lost), 'altered one')} put back"
+
+
+def _searched_texts(connection: Connection, space: str, note: Note, settings: Settings) -> Sequence[str]:
+    """The texts by which the record of a note is searched today."""
+    if note.kind == "entry":
+        entry = entries.one(connection, space, note.ref)
+        return () if entry is None else (entry.content,)
+    if note.kind == "document":
+        held = documents.read(connection, space, note.ref)
+        new = None if held is None else of_text(note.ref, held.content, held.origin, settings)
+        return () if new is None else [piece.text for piece in new.pieces]
+    if note.kind == "episode":
+        found = episodes.by_ids(connection, space, [note.ref])
+        return [text for episode in found.values() for text in _texts_of(episode, settings)]
+    if note.kind == "working":
+        return [
+            text for row in working_entries.read(connection, space, {note.ref}, 0).values() for text in row.searched
+        ]
+    return ()
+
+
+def _texts_of(episode: Episode, settings: Settings) -> list[str]:
+    title = (episode.title or "") if episode.of_task else ""
+    most = settings.text.chunk_characters
+    pieces = searched_texts(episode.summary, episode.abstract, episode.topics, title, most)
+    return [piece.text for piece in pieces]
 
 
 # Statements.

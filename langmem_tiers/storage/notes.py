@@ -11,12 +11,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    not_,
+    select,
+    update,
+)
 
 from langmem_tiers.content import content_hash
 from langmem_tiers.storage import change_log, embedding_cache, facts, keyword, purging
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, entries, notes
+from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import among, batches, delete_among, here, listed
 
 NoteKind = Literal["entry", "episode", "document", "item", "value", "working"]
@@ -189,6 +202,18 @@ def between(connection: Connection, space: str, first: int, last: int) -> list[N
     """The current notes in a range of numbers."""
     found = _EVERY.where(*here(notes, space), notes.c.number.between(first, last)).order_by(notes.c.number)
     return [Note(**row._mapping) for row in connection.execute(found)]
+
+
+def altered(connection: Connection, space: str) -> list[Note]:
+    """The notes whose text is not as it was stored, without that text."""
+    found = _EVERY.where(*here(notes, space), not_(is_intact(notes.c.text))).order_by(notes.c.number)
+    return [Note(**row._mapping) for row in connection.execute(found)]
+
+
+def put_back(connection: Connection, space: str, note: Note, text: str) -> None:
+    """Store the text of a note again, the one of its hash."""
+    this = here(notes, space, number=note.number)
+    connection.execute(update(notes).where(*this).values(text=text))
 
 
 def without_vector(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> list[Note]:

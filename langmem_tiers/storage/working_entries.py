@@ -43,6 +43,11 @@ class WorkingRow(WorkingHead):
         """The value in parts; a short one is a single part."""
         return [self.value[start:stop] for start, stop in zip((0, *self.cuts), (*self.cuts, None), strict=True)]
 
+    @property
+    def searched(self) -> list[str]:
+        """The parts as they are searched; one of blanks keeps its place among the others."""
+        return [part.strip() or "…" for part in self.parts]
+
 
 _HEADS = select(*(column for column in working_entries.c if column.name not in {"space", "value"}))
 _EVERY = _HEADS.add_columns(working_entries.c.value)
@@ -61,7 +66,7 @@ def put(connection: Connection, space: str, new: WorkingRow) -> None:
         "expires_at": new.expires_at,
     }
     put_row(connection, working_entries, space, {"key": new.key}, values)
-    texts = [_searched(new, part) for part in new.parts]
+    texts = [_searched(new, part) for part in new.searched]
     gone = notes.put(connection, space, "working", new.key, texts, new.stored_at)
     notes.forget_vectors(connection, space, gone)
     change_log.append(connection, space, "working.changed", None, at=new.stored_at)
@@ -132,9 +137,9 @@ def _read(row: Row[Any]) -> dict[str, Any]:
 
 
 def _searched(entry: WorkingRow, part: str) -> NoteText:
-    """A part as it is searched: also by the name of its entry. One of blanks keeps its place among the others."""
+    """A part as it is searched: also by the name of its entry."""
     name = entry.key.removeprefix(f"{entry.namespace}/")
-    return NoteText(text=part.strip() or "…", tags=" ".join((name, *entry.tags)), category=entry.category or "")
+    return NoteText(text=part, tags=" ".join((name, *entry.tags)), category=entry.category or "")
 
 
 def _alive(at: int) -> ColumnElement[bool]:
