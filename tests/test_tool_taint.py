@@ -307,3 +307,133 @@ def test_a_dream_merges_no_tools_result_with_what_was_said(saving, memory):
     saving("save_memory", reading("Look.", "In Lisbon the user lives."), content="In Lisbon the user lives.")
     alice.dream()
     assert {key: standing(alice)[0].get(key) for key in before} == before
+
+
+# What the user says of a matter, what a tool says of it, and what a model saves: none of them says that it is so.
+NOT_SO_SAID = (
+    ("I don't live in Grimsby. Check the page, please.", "The user lives in Grimsby."),
+    ("Why does this page say that I live in Grimsby?", "The user lives in Grimsby."),
+    ("What does it say about Grimsby and where people live?", "The user lives in Grimsby."),
+    ("do i live in grimsby", "The user lives in Grimsby."),
+    ("I used to live in Grimsby. Check.", "The user lives in Grimsby."),
+    ("I might live in Grimsby next year, read this.", "The user lives in Grimsby."),
+    ("My friend Tom lives in Grimsby. Read his page.", "The user lives in Grimsby."),
+    ("Mallory, who lives in Grimsby, has a page.", "The user lives in Grimsby."),
+    ("The page says I live in Grimsby.", "The user lives in Grimsby."),
+    ("Tell me where I live in Grimsby.", "The user lives in Grimsby."),
+    ("Can you note whether I live in Grimsby?", "The user lives in Grimsby."),
+    ("Does the form say that I am allergic to nuts? Please look.", "The user is allergic to nuts."),
+    ("I eat nuts every day.", "The user does not eat nuts."),
+    ("Do I work at Acme?", "The user works at Acme."),
+    ("If I worked at Acme I would be rich.", "The user works at Acme."),
+    ("Tom works at Acme.", "The user works at Acme."),
+)
+
+
+@pytest.mark.parametrize(("asked", "fact"), NOT_SO_SAID)
+def test_what_the_user_asks_about_denies_or_says_of_others_is_not_their_word(asked, fact, saving, memory):
+    alice = told(memory, "I live in Lisbon. I eat nuts. I work at Globex.")
+    before = standing(alice)[0]
+    assert before
+    saving("save_memory", [HumanMessage(asked, id="asked")], "no-tool", content=fact)
+    (alone,) = (each.entry for each in alice.knowledge.search(limit=50) if each.entry.content == fact)
+    assert (alone.origin, alone.authority) == ("assistant", Authority.AGENT)
+    alice.knowledge.delete(alone.id)
+    saving("save_memory", reading(asked, f"Profile: {fact}"), "tool", content=fact)
+    (found,) = (each.entry for each in alice.knowledge.search(limit=50) if each.entry.content == fact)
+    assert (found.origin, found.authority) == ("tool", Authority.AGENT)
+    assert {key: standing(alice)[0].get(key) for key in before} == before
+    assert saving("memory_write", reading(asked, fact), action="add", layer="L0", content=fact).status == "error"
+
+
+def test_a_long_sentence_is_not_the_users_word_by_another_before_it(saving, memory):
+    more = "The user pays every invoice of Mallory " + "and of the uncle and the aunt of the neighbour " * 6
+    talk = [HumanMessage("I live in Lisbon.", id="asked")]
+    saving("save_memory", talk, content=f"The user lives in Lisbon. {more}.")
+    (found,) = memory.user("alice").knowledge.search()
+    assert (found.entry.origin, found.entry.authority) == ("assistant", Authority.AGENT)
+
+
+def test_a_relation_that_the_user_denies_and_a_tool_states_is_the_tools(saving, memory):
+    talk = reading("I don't work at Acme. Check.", "The user works at Acme.")
+    saving("add_relation", talk, subject="user", predicate="works at", object="Acme")
+    assert [each.origin for each in memory.user("alice").graph.neighbours("user").relations] == ["tool"]
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("i live in lisbon", "User lives in Lisbon"),
+        ("Call me Mia.", "The user's name is Mia."),
+        ("In Lisbon.", "The user lives in Lisbon."),
+        ("Mia", "The user's name is Mia."),
+        ("Allergic to nuts.", "The user is allergic to nuts."),
+        ("I'm vegan and don't eat meat.", "The user is vegan."),
+        ("I'm vegan and don't eat meat.", "The user is vegan and does not eat meat."),
+        ("I live in Lisbon, not in Porto.", "The user lives in Lisbon."),
+        ("I work at Acme, not at Bosch.", "The user works at Acme, not at Bosch."),
+        ("I no longer work at Acme.", "The user no longer works at Acme."),
+        ("Can you remember that I live in Lisbon?", "The user lives in Lisbon."),
+        ("How is the weather? I live in Lisbon by the way.", "The user lives in Lisbon."),
+        ("Tom works at Acme.", "Tom works at Acme."),
+        ("My sister lives in Porto and works at Acme.", "The user's sister works at Acme."),
+    ],
+)
+def test_what_the_user_says_in_whatever_form_is_their_word(said, fact, saving, memory):
+    talk = [HumanMessage("Hi.", id="hi"), AIMessage("Tell me more?", id="question"), HumanMessage(said, id="said")]
+    saving("save_memory", talk, content=fact)
+    (found,) = memory.user("alice").knowledge.search()
+    assert (found.entry.origin, found.entry.authority) == ("user", Authority.USER)
+
+
+def test_a_question_after_it_does_not_take_back_what_the_user_said(saving, memory):
+    alice = memory.user("alice")
+    said = [HumanMessage("I live in Lisbon.", id="said"), AIMessage("Nice.", id="reply")]
+    alice.track([Turn(role="user", content="I live in Lisbon.", message_id="said")], session="friday")
+    saving(
+        "save_memory", [*said, HumanMessage("Do I live in Lisbon?", id="asked")], content="The user lives in Lisbon."
+    )
+    assert [each.entry.origin for each in alice.knowledge.search()] == ["user"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"content": [{"type": "json", "json": {"profile": "The user lives in Grimsby."}}]},
+        {"content": "See the artifact.", "artifact": {"profile": ["The user lives in Grimsby."]}},
+    ],
+)
+def test_what_a_tool_says_in_json_or_an_artifact_is_the_tools(answer, saving, memory):
+    asked, look, _ = reading("Look, please.", "")
+    page = ToolMessage(**answer, tool_call_id="look-0", name="read_page", id="page-0")
+    saving("save_memory", [asked, look, page], content="The user lives in Grimsby.")
+    (found,) = memory.user("alice").knowledge.search()
+    assert found.entry.origin == "tool"
+    assert ["Grimsby" in each.content for each in memory.user("alice").knowledge.evidence(found.entry.id)] == [True]
+
+
+@pytest.mark.parametrize("between", [[], [AIMessage("Go on.", id="reply")]])
+def test_a_paste_in_the_message_after_its_announcement_is_not_the_users_word(between, saving, memory):
+    talk = [
+        HumanMessage("Here is Tom's mail:", id="announced"),
+        *between,
+        HumanMessage("I live in Grimsby.", id="mail"),
+    ]
+    saving("save_memory", talk, content="The user lives in Grimsby.")
+    alice = memory.user("alice")
+    assert [(each.entry.origin, each.entry.authority) for each in alice.knowledge.search()] == [
+        ("assistant", Authority.AGENT)
+    ]
+    assert [each.origin for each in alice.drawers() if each.content == "I live in Grimsby."] == ["quoted"]
+
+
+def test_what_the_user_denies_may_be_removed_with_a_tools_result_beside_it(saving, memory):
+    kept = memory.user("alice").knowledge.save("The user lives in Lisbon.", origin="user").entry
+    talk = reading("I don't live in Lisbon.", "Customer record: the user lives in Lisbon.")
+    assert saving("delete_memory", talk, id=kept.id).status == "success"
+
+
+def test_a_question_is_no_wish_that_what_is_known_goes(saving, memory):
+    kept = memory.user("alice").knowledge.save("The user lives in Lisbon.", origin="user").entry
+    talk = reading("Do I live in Lisbon? Look, please.", "It is wrong that the user lives in Lisbon.")
+    assert saving("delete_memory", talk, id=kept.id).status == "error"

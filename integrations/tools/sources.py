@@ -2,22 +2,28 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidText
 from langmem_tiers.graphs.messages import is_synthetic, last_human
-from langmem_tiers.graphs.track import turn_of
+from langmem_tiers.graphs.track import turn_of, turns_of
 from langmem_tiers.integrations.tools.base import Call
 from langmem_tiers.knowledge.decide import SUPPORT
+from langmem_tiers.language.attribution import asserting
+from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.words import LOOKED_AT, stems, words
 from langmem_tiers.models.chunking import split
 from langmem_tiers.recall.rendering import FROM_TOOL
 from langmem_tiers.storage import drawers
+from langmem_tiers.storage.drawers import Spoken
 from langmem_tiers.trust.instructions import suspicious
 from langmem_tiers.types import Origin, Turn
+from langmem_tiers.writing.passing_on import judged
 
 # Of what tools answered, the last results are looked at; of one, the passage that says a statement is kept.
 _MOST_RESULTS, _PASSAGE = 40, 800
@@ -26,6 +32,7 @@ _MOST_LINES = 200
 _ALIKE = 5
 # What tells statements apart that are otherwise in the same words: names inside of a sentence, and numbers.
 _TELLING = re.compile(r"(?<=[\w,;:]\s)[^\W\d_a-z][\w'-]*|\d+(?:[.,:]\d+)*")
+_ENCODED = re.compile(r"[\w+/=-]{500,}+", re.ASCII)
 _ASKED_TO_FORGET = re.compile(
     r"\b(?:forget|delete|remove|erase|drop|wipe|lösch\w*|vergiss|vergessen|oublie\w*|supprime\w*|olvida\w*|borra\w*)\b",
     re.IGNORECASE,
@@ -41,7 +48,7 @@ class Source(NamedTuple):
 
 
 class _Said:
-    """A message, and how much of a statement its words say."""
+    """A message, or the words of it that count, and how much of a statement these say."""
 
     def __init__(self, message: BaseMessage, text: str) -> None:
         self.message = message
@@ -69,8 +76,7 @@ class _Conversation:
     """What users said and what tools answered, as far as the model sees it."""
 
     def __init__(self, call: Call) -> None:
-        humans = (m for m in call.messages if isinstance(m, HumanMessage) and not is_synthetic(m))
-        self.said = [_Said(each, str(each.text)) for each in humans]
+        self.said = list(_own_words(call))
         self.read = [_Said(each, text) for each, text in _results(call)][-_MOST_RESULTS:]
 
     def closest(self, among: Sequence[_Said], content: str) -> _Said | None:
@@ -79,23 +85,35 @@ class _Conversation:
         best = max(reversed(among), key=lambda each: each.share(wanted), default=None)
         return best if best is not None and best.share(wanted) >= SUPPORT else None
 
-    def tool(self, content: str) -> _Said | None:
+    def asserted(self, content: str) -> BaseMessage | None:
+        """The message in which the user asserts most of a statement, the latest of equals; None if in none half."""
+        best = self.closest([self._asserting(each, content) for each in self.said], content)
+        return None if best is None else best.message
+
+    def tool(self, content: str, *, either_way: bool = False) -> _Said | None:
         """The result of a tool that a statement rests on, None if it rests on none.
 
-        It does where a result says more of it than any message of the user, or has a name or a number of it that the
-        user has never used.
+        It does where a result says more of it than the user asserts in any message, or has a name or a number of it
+        that the user never used for it. With `either_way`, the user may as well deny it.
         """
         read = self.closest(self.read, content)
         if read is None:
             return None
-        wanted = self._wanted(content)
-        said = max((each.share(wanted) for each in self.said), default=0.0)
-        if read.share(wanted) > said:
+        wanted, said = self._wanted(content), [self._asserting(each, content, either_way) for each in self.said]
+        if read.share(wanted) > max((each.share(wanted) for each in said), default=0):
             return read
         telling = {stem for each in _TELLING.findall(content) for stem in _stems(each)}
-        news = [stem for stem in telling if not any(each.has(stem) for each in self.said)]
+        news = [stem for stem in telling if not any(each.has(stem) for each in said)]
         there = _Said(read.message, _passage(read.text, wanted)[1])
         return read if there.share(wanted) >= SUPPORT and any(map(there.has, news)) else None
+
+    def _asserting(self, said: _Said, content: str, either_way: bool = False) -> _Said:
+        """The words of a message that assert a statement, none if they say too little of a part of it."""
+        parts = [(part, _Said(said.message, told)) for part, told in asserting(said.text, content, either_way)]
+        wanted = [(self._wanted(part), told) for part, told in parts]
+        if any(stems and told.share(stems) < SUPPORT for stems, told in wanted):
+            return _Said(said.message, "")
+        return _Said(said.message, " ".join(told.text for _, told in parts))
 
     def _wanted(self, content: str) -> list[str]:
         """The stems of a statement, without numbers that nobody named: models add dates."""
@@ -109,17 +127,19 @@ class _Conversation:
 def source_of(call: Call, content: str) -> Source:
     """What a statement of the model rests on.
 
-    That is the user's message that says most of it, by default the one that is being answered; or the result of a tool
-    that says more of it. What a tool brought in has the origin `tool` and rests on the passage of the result that says
-    it, which is stored as the tool's; `tool` in the metadata names the tool.
+    That is the message in which the user asserts most of it, or else speaks of most of it, by default the one that is
+    being answered; or the result of a tool that says more of it than the user asserts. What a tool brought in has the
+    origin `tool` and rests on the passage of the result that says it, which is stored as the tool's; `tool` in the
+    metadata names the tool.
     """
     talk, asked, where = _Conversation(call), last_human(call.messages), {"session": call.scope.session}
     if (read := talk.tool(content)) is not None:
         named = _present({**where, "message_id": read.message.id, "tool": _tool(call, read.message)})
         _answered(call, asked)  # what was asked stands before what was read for it
         return Source("tool", _kept(call, read, content), named)
-    closest = talk.closest(talk.said, content)
-    said = None if closest is None else closest.message
+    said = talk.asserted(content)
+    if said is None and (closest := talk.closest(talk.said, content)) is not None:
+        said = closest.message
     if said is not None and said is not asked and (stored := _stored(call, call.scope.session, said)):
         return Source("assistant", stored, _present({**where, "message_id": said.id}))
     return Source("assistant", _answered(call, asked), _present({**where, "message_id": asked and asked.id}))
@@ -154,7 +174,25 @@ def origin_of_removal(call: Call, content: str) -> Origin:
     asked = last_human(call.messages)
     if asked is not None and _ASKED_TO_FORGET.search(str(asked.text)):
         return "assistant"
-    return "assistant" if _Conversation(call).tool(content) is None else "tool"
+    return "assistant" if _Conversation(call).tool(content, either_way=True) is None else "tool"
+
+
+def _own_words(call: Call) -> Iterator[_Said]:
+    """What users said in their own words: without what they quote, in a message or over several."""
+    quoted = _passed_on(call)
+    for each in call.messages:
+        if isinstance(each, HumanMessage) and not is_synthetic(each):
+            yield _Said(each, "" if each.id in quoted else own_words(str(each.text)))
+
+
+def _passed_on(call: Call) -> set[str | None]:
+    """The ids of the user's messages that only go on with what those before announced."""
+    turns = turns_of(call.messages)
+    told = [
+        Spoken(each.role, each.speaker, each.content, to_millis(each.said_at) if each.said_at else 0, each.origin)
+        for each in turns
+    ]
+    return {turn.message_id for turn, each in zip(turns, judged(told), strict=True) if each.origin == "quoted"}
 
 
 def _results(call: Call) -> Iterator[tuple[ToolMessage, str]]:
@@ -166,12 +204,23 @@ def _results(call: Call) -> Iterator[tuple[ToolMessage, str]]:
 
 def _brought(call: Call, message: ToolMessage) -> str:
     name, text = _tool(call, message), str(message.text)
-    if name not in call.tools or name.endswith("working_memory"):
+    if name not in call.tools:
+        return "\n".join((text, *_beside_text(message)))
+    if name.endswith("working_memory"):
         return text
     lines = text.splitlines()
     if any(FROM_TOOL in line for line in lines[:2] if not line.startswith("- ")):
         return text
     return "\n".join(line for line in lines if FROM_TOOL in line)
+
+
+def _beside_text(message: ToolMessage) -> Iterator[str]:
+    """What a tool gave back in other forms than text, such as JSON, without encoded files."""
+    blocks = message.content if isinstance(message.content, list) else ()
+    others = [each for each in blocks if isinstance(each, dict) and each.get("type") != "text"]
+    for each in (*others, message.artifact):
+        if each is not None:
+            yield _ENCODED.sub("", str(each))
 
 
 def _tool(call: Call, message: BaseMessage) -> str:
@@ -220,7 +269,10 @@ def _answered(call: Call, asked: HumanMessage | None) -> tuple[int, ...]:
     """
     if asked is None:
         return ()
-    report = call.space.track([turn_of(asked)], **call.scope.of_turns())
+    turn = turn_of(asked)
+    if asked.id in _passed_on(call):  # what announces it may not be stored yet either
+        turn = replace(turn, origin="quoted")
+    report = call.space.track([turn], **call.scope.of_turns())
     return report.stored or report.revised or _stored(call, report.session, asked)
 
 

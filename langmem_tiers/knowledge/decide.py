@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from langmem_tiers.errors import AuthorityTooLow
 from langmem_tiers.knowledge import validation
 from langmem_tiers.knowledge.results import Outcome
+from langmem_tiers.language import attribution
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.quotations import own_words
-from langmem_tiers.language.words import stems
 from langmem_tiers.records import Authority, Entry, NewEntry
 from langmem_tiers.types import Drawer, Origin
 
@@ -25,7 +25,7 @@ _OF_ORIGIN: dict[Origin, Authority] = {
     "tool": Authority.AGENT,
 }
 SUPPORT = 0.5
-"""An agent's statement counts as the user's words if these contain this share of its content words, and all numbers."""
+"""An agent's statement counts as the user's if they assert this share of its content words, and name its numbers."""
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _BEHIND = {
     Authority.SYSTEM: "the memory itself",
@@ -152,9 +152,8 @@ def forbidden(entry: Entry, authority: Authority) -> str | None:
 
 
 def support(texts: Iterable[str], content: str) -> float:
-    """The share of an entry's content words that texts contain; 0 if they lack one of its numbers."""
-    said = " ".join(texts)
-    wanted = stems(content) - {"user"}
-    if not wanted or not set(_NUMBER.findall(content)) <= set(_NUMBER.findall(said)):
+    """The share of an entry's content words that texts of the user assert; 0 if they lack one of its numbers."""
+    said = "\n".join(texts)
+    if not set(_NUMBER.findall(content)) <= set(_NUMBER.findall(said)):
         return 0.0
-    return len(wanted & stems(said)) / len(wanted)
+    return attribution.support(said, content)

@@ -51,7 +51,7 @@ _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b")
 _TOKEN = re.compile(r"(?<![\w'$€£%.:-])[\w'$€£%.:-]*\w")
 _SMALL = word_set("the a an of on at in by my")
 _PAST = word_set("was were had did been")
-_DENIED = re.compile(r"\b(?:no longer|not|never|used to)\b|n't\b")
+_DENIED = re.compile(r"\b(?:no longer|(?:can)?not|never|used to)\b|n['’]t\b", re.IGNORECASE)
 # For a value to be wrong: the share of the words around it that the right statement must have too.
 _SAME_ATTRIBUTE = 0.5
 # For a whole statement to be wrong: the share of its words that the entry must contain.
@@ -96,6 +96,11 @@ def slot(sentence: str) -> Slot | None:
     return next(filter(None, found), None)
 
 
+def denies(sentence: str) -> bool:
+    """Whether a sentence denies something, or says that it is over."""
+    return _DENIED.search(sentence) is not None
+
+
 def is_denied(denial: str, statement: str, other: str) -> bool:
     """Whether another sentence states what a denial denies.
 
@@ -105,7 +110,7 @@ def is_denied(denial: str, statement: str, other: str) -> bool:
         other: The sentence that may state it ("The user works at Bosch as an engineer.").
 
     """
-    if not _DENIED.search(denial) or _DENIED.search(other) or _is_over(other, statement):
+    if not denies(denial) or denies(other) or _is_over(other, statement):
         return False
     wanted = [stem(word) for word in meaningful_words(statement)]
     held = [stem(word) for word in meaningful_words(_DATES.sub("", other.strip().rstrip(".!")))]

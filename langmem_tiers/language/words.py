@@ -128,16 +128,16 @@ def stems(text: str) -> set[str]:
 def asks_about_oneself(text: str) -> bool:
     """Questions such as "Who am I?" have no meaningful word, but only memory can answer them."""
     said = words(text)
-    return ("?" in text or _opens_question(said)) and not FIRST_PERSON.isdisjoint(said) and not _COURTESIES.search(text)
+    return ("?" in text or opens_question(said)) and not FIRST_PERSON.isdisjoint(said) and not _COURTESIES.search(text)
 
 
 def _asks_or_names(text: str) -> bool:
     if any(mark in text for mark in "?？؟") or any(char.isdigit() for char in text):
         return True
-    return _opens_question(words(text[:80])) or _names_somebody(text)
+    return opens_question(words(text[:80])) or _names_somebody(text)
 
 
-def _opens_question(said: Sequence[str]) -> bool:
+def opens_question(said: Sequence[str]) -> bool:
     """Whether words begin like a question, which may lack its mark."""
     if said[:1] and said[0] in _ASKING_BEFORE:
         return said[1:2] != [] and said[1] in _ASKED_ABOUT

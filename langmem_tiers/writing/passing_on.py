@@ -40,6 +40,14 @@ def with_origins(
     return found
 
 
+def judged(told: Iterable[Spoken]) -> list[Spoken]:
+    """A conversation, oldest first, in which what the user only passes on has the origin "quoted"."""
+    found: list[Spoken] = []
+    for each in told:
+        found.append(_judged(each, reversed(found)))
+    return found
+
+
 def _spoken(each: IncomingTurn) -> Spoken:
     turn = each.turn
     return Spoken(turn.role, turn.speaker, turn.content, to_millis(each.said_at), turn.origin)
