@@ -173,7 +173,8 @@ def searched(space: Space, question: BenchQuestion, items: int, threshold: float
     query = parse(question.text, request.settings.trivial_words)
     vector, _ = space.context.embedder.query(query.text)
     with memory.use(space.name) as store, snapshots((RecallSource(store=store),)) as sources:
-        ranked = candidates.find(sources, query, vector, request, watch=Stopwatch())
+        said = {source.name: candidates.by_words(source, query, request) for source in sources}
+        ranked = candidates.find(sources, query, vector, request, watch=Stopwatch(), said=said)
         passed = selection.choose(sources, ranked, query, request, Before(query_hash=query.content_hash)).passed
         yield Searched(space=space, sources=sources, query=query, vector=vector, chosen=passed)
 

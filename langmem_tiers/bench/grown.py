@@ -150,7 +150,7 @@ _PORTION = 32
 _ASIDE: Mapping[str, bool | set[str]] = {
     "recall": True,
     "window": True,
-    "storage": {"exact_below", "synchronous", "busy_timeout", "memory_mb", "receipts_kept"},
+    "storage": {"exact_below", "chroma_above", "synchronous", "busy_timeout", "memory_mb", "receipts_kept"},
 }
 
 
