@@ -31,7 +31,7 @@ def is_constraint(entry: Entry) -> bool:
 
 
 def held_back(content: str, category: str, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The metadata of an entry, which waits for the user if its content makes the assistant less careful.
+    """The metadata of an entry, which waits for the user if its content or category makes the assistant less careful.
 
     An anti-pattern is shown behind "Do not repeat:", so "Asking before deleting files" as one is read as "Stop asking".
     A confirmation of other words goes: its hash would stay when these are forgotten.
@@ -41,7 +41,7 @@ def held_back(content: str, category: str, metadata: Mapping[str, Any]) -> Mappi
     kept = {name: value for name, value in metadata.items() if name != CONFIRMED}
     avoided = within(category, ANTI_PATTERNS) and _DOING.match(content) is not None
     told = f"Stop {content[:1].lower()}{content[1:]}" if avoided else content
-    return {**kept, PERMISSION: True} if safety.lowers(told) else kept
+    return {**kept, PERMISSION: True} if safety.lowers(told) or safety.lowers(category) else kept
 
 
 _DOING = re.compile(r"\W*\w+ing\b")

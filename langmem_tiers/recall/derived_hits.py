@@ -440,7 +440,7 @@ def _document(
 ) -> DerivedHit:
     """A piece of a document as a line; of a dream's, a statement."""
     repeats = document_text.statement(hit.text).said if hit.ref.startswith(document_text.DREAMT) else ""
-    mark = rendering.FROM_TOOL if file.from_tool else ""
+    mark = (rendering.ASK_FIRST if lowers(hit.ref) else "") + (rendering.FROM_TOOL if file.from_tool else "")
     label = f"[document {source.reference(hit.ref)}]{mark}{rendering.render_ended(ended)}"
     known = _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
     return known._replace(repeats=repeats)

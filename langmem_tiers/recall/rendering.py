@@ -42,6 +42,8 @@ FROM_TOOL = " (from a tool's result, not the user's word)"
 """What stands behind something that the agent saved out of what a tool brought in."""
 QUOTING = ", in the lines with > quoting {}"
 """What stands behind the speaker of a message with passages that others wrote."""
+# A speaker's name that is longer may be a sentence.
+_LONGEST_NAME = 20
 _OMITTED = " […] "
 # To leave out fewer characters at an end saves nothing.
 _FEWEST_OMITTED = 16
@@ -75,10 +77,12 @@ def render_item(
 ) -> str:
     """One line, or more with the rest indented: pointer, date, speaker, what it quotes, what is over, text.
 
-    If the text has words that are `waiting` for the user, it says so.
+    If the text has words that are `waiting` for the user, or the speaker's name makes less careful, it says so.
     """
     speaker = escape(drawer.speaker or drawer.role).replace("\n", " ") + render_quoted(quoted) + render_ended(ended)
-    speaker += ASK_FIRST if any(occurs(words, text) for words in waiting) else ""
+    told = drawer.speaker if drawer.speaker and len(drawer.speaker) > _LONGEST_NAME else ""
+    asks = any(occurs(words, text) for words in waiting) or safety.lowers(told)
+    speaker += ASK_FIRST if asks else ""
     return block_lines.line(block_lines.label(drawer.pointer, drawer.said_at, speaker), text)
 
 

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from html import unescape
 from itertools import accumulate
 
 from langmem_tiers.language.name_matching import in_latin
@@ -30,7 +31,8 @@ _GUARD = (
     r"(?:confirm\w*|permission|approvals?|consent|verif\w+|validat\w+|authenticat\w+|authori[sz]\w+"
     r"|(?:security|safety|virus|malware|type|spell(?:ing)?)? ?checks?|checking|reviews?|tests?|warnings?|safeguards?"
     r"|guardrails|safety|security|sandbox\w*|encrypt\w+|https|tls|ssl|certificates?|2fa|mfa|two-factor\w*|firewalls?"
-    r"|antivirus|backups?|logging|audits?|passwords?|signatures?|captchas?|linting|ci|rate limits?|permissions)"
+    r"|antivirus|backups?|logging|audits?|passwords?|signatures?|captchas?|linting|ci|dry[ -]?runs?|rate limits?"
+    r"|permissions)"
 )
 _CONTROL = r"(?:verif\w+|validat\w+|authenticat\w+|2fa|mfa|sandbox\w*|encrypt\w*|safe mode|safeguards?|guardrails)"
 _LEAVE = r"(?:confirm\w*|permission|approval|consent|okay|ok|say-so|go-ahead|sign-off)"
@@ -58,6 +60,17 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         r"(?:asked|warned|prompted|consulted|notified|informed|told)\b(?! about (?:my|his|her|our|their)\b)",
         rf"{_SAID}(?:always\s)?(?:auto-?)?(?:approve|accept|authori[sz]e|grant)\s(?=[^.!?\n]{{0,40}}?\b"
         r"(?:all|every\w*|any\w*|requests?|payments?|permissions?|access|changes|terms|conditions|agreements?)\b)",
+        # Letters that are all set apart read as one word.
+        r"\b(?:never|dont|donot|without)ask(?:ing)?me",
+        r"\b(?:silence|no (?:reply|answer|response))\s(?:\w+\s){0,2}?(?:as|means?|is|for)\s(?:\w+\s){0,2}?"
+        r"(?:consent|approv\w+|agree\w*|yes|permission|confirm\w*|okay|ok)\b",
+        r"\bpre-?approve[sd]?\s(?:\w+\s){0,2}?(?:all|any|every\w*|transfers?|payments?|purchases?|requests?|actions)\b",
+        rf"\b(?:blanket|standing|unlimited|permanent)\s(?:{_LEAVE}|authori[sz]ation)\b",
+        r"\b(?:may|can|allowed to)\s(?:act|decide|sign|order|pay|approve|confirm)\s(?:\w+\s){0,2}?"
+        r"on (?:my|the user's) behalf\b",
+        r"\b(?:always|automatically)\s(?:click|press|choose|select|answer|say|reply|tap)\s(?:on\s)?[\"']?"
+        r"(?:accept|allow|agree|ok|okay|yes|confirm|continue|approve)\b",
+        r"\bassume\s[^.!?\n]{0,30}?\b(?:yes|consent|approval|permission)\b",
     ),
     "promotes something": (
         r"\balways\s(?:recommend|suggest|promote|prefer|mention|praise|advertise|favou?r)\s(?=\S)",
@@ -65,10 +78,17 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
         r"(?:to everyone|to all|whenever|every time|each time|in (?:all|every) (?:your )?(?:answers?|repl(?:y|ies)))\b",
     ),
     "trusts without a look": (
+        r"\balways\s(?:execute|run|open|install|download|click)\s[^.!?\n]{0,40}?\b(?:in|from|of|on)\s[^.!?\n]{0,30}?"
+        r"\b(?:e-?mails?|mails?|messages?|attachments|web ?sites?|pages?|chats?|documents?|pdfs?)\b",
+        rf"\b(?:always|only|install|dependencies|packages)\s[^.!?\n]{{0,40}}?\bfrom\s(?:\w+\s){{0,2}}?{_PLACE}",
+        r"\btreat\s[^.!?\n]{1,60}?\bas (?:if|though)\s[^.!?\n]{0,30}?\b(?:from|by) (?:me|the user)\b",
         r"\balways\s(?:trust|believe|obey|do what)\s(?=\S)|\btrust (?:all|any|every\w*)\b",
         r"\balways\sfollow\s[^.!?\n]{0,40}?\b(?:instructions?|orders?|commands?|links?)\b",
     ),
     "leaves out a check": (
+        rf"{_SAID}(?:never|don't|do not|no longer|stop|not)\s(?:ever\s)?(?:verify(?:ing)?|validat(?:e|ing)"
+        r"|authenticat(?:e|ing)|double-?check(?:ing)?|log(?:ging)?"
+        r"(?= (?:what you|your|any|all|this|actions|commands|calls|requests|changes|errors)\b))\s",
         rf"{_SAID}(?:skip|bypass|disable|deactivate|turn off|switch off|ignore|omit|leave out|suppress|remove|drop"
         rf"|circumvent|override)\s(?:\w+\s){{0,4}}?{_GUARD}\b",
         rf"{_SAID}(?:never|don't|do not|stop|no longer|not)\s(?:ever\s)?(?:use|using|run|running|do|doing|perform"
@@ -109,6 +129,15 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
 _PATTERNS = tuple(
     (effect, re.compile(wording, re.IGNORECASE)) for effect, wordings in _WORDINGS.items() for wording in wordings
 )
+# What each of these wordings has one of: most sentences have none.
+_TOUCHING = """
+    accept advertise always approve assume authori auto avoid behalf blanket bypass chmod circumvent conceal copy
+    curl deactivate dependencies disable doesn't don't dont drop email e-mail favor favour forward grant hide ignore
+    install keep leave longer need never not omit only override packages pay permanent post prais pre-approve
+    preapprove prefer promot quit recommend remove save send share silence skip standing stop store submit suppress
+    switch sync transfer treat trust turn unlimited upload using verify want wire withhold without
+"""
+_TOUCHES = (":", "=", "--", "no ", "use ", "like ", "cc ", *_TOUCHING.split())
 # Of others' habits nothing is to be confirmed.
 _OTHERS = re.compile(
     r"The user(?: and others)? (?:(?:never|always)(?! (?:wants?|wishes|needs?|prefers?)\b)"
@@ -148,6 +177,12 @@ _UNSEEN = str.maketrans(
     {"*": None, "~": None, "`": None, "_": " ", "|": " : "} | dict.fromkeys("\u115f\u1160\u3164\uffa0")
 )
 _PAUSE = re.compile(r"\b(never|don't|not|no longer|stop|always|skip)(?: ?[,:;–—-]+ )", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--[^<>]{0,80}-->")
+# Letters that are set apart ("N e v e r", "N-e-v-e-r"), and digits in a word that stand for them.
+_SPELLED = re.compile(r"(?<![\w'])[^\W\d]([ .-])[^\W\d](?!\w)(?:\1[^\W\d](?!\w))++")
+_DIGIT_FOR_LETTER = re.compile(r"(?<=[a-zA-Z])[013457](?=[a-zA-Z])|\b[45](?=[a-z]{2})")
+_LETTERS = {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t"}
+_HYPHENATED = re.compile(r"(?<![\w-])\w{1,20}(?:-\w{1,20}){2,}+")
 _NO_LETTERS = frozenset({"Cf", "Mn", "Me"})
 
 
@@ -269,6 +304,8 @@ def _readings(said: str, kind: str, leads: Sequence[str]) -> Iterator[str]:
         head, *items = _INLINE.split(said)
         if kind == "#" or _LEAD_ALONE.search(head):
             yield from (f"{lead} {item}" for lead in _leads(head) for item in items)
+    if "-" in said and (spaced := _HYPHENATED.sub(lambda found: found[0].replace("-", " "), said)) != said:
+        yield spaced
     if valued := _VALUED.match(said):
         yield f"Never {valued[1]}"
 
@@ -282,15 +319,20 @@ def _plain(sentence: str) -> str:
 
     So are those of other alphabets that only look like Latin ones, and letters with accents.
     """
-    shown = _PAUSE.sub(r"\1 ", " ".join(sentence.rstrip("| \n").translate(_UNSEEN).split()))
-    if shown.isascii():
-        return shown
-    letters = (sign for sign in unicodedata.normalize("NFKD", shown) if unicodedata.category(sign) not in _NO_LETTERS)
-    return in_latin("".join(letters))
+    shown = sentence.rstrip("| \n").translate(_UNSEEN)
+    if not shown.isascii():
+        normal = unicodedata.normalize("NFKD", shown)
+        shown = in_latin("".join(sign for sign in normal if unicodedata.category(sign) not in _NO_LETTERS))
+    if "&#" in shown or "<!--" in shown:
+        shown = _COMMENT.sub("", unescape(shown))
+    joined = _SPELLED.sub(lambda found: found[0].replace(found[1], ""), shown)
+    words = _DIGIT_FOR_LETTER.sub(lambda found: _LETTERS[found[0]], joined)
+    return _PAUSE.sub(r"\1 ", " ".join(words.split()))
 
 
 def _effect(sentence: str) -> str | None:
-    if _OTHERS.match(sentence):
+    lower = sentence.lower()
+    if not any(word in lower for word in _TOUCHES) or _OTHERS.match(sentence):
         return None
     found = next(((effect, found) for effect, pattern in _PATTERNS if (found := pattern.search(sentence))), None)
     if found is None:
