@@ -561,5 +561,9 @@ def test_what_was_expected_to_hold_until_now_is_put_aside_when_it_is_due(alice, 
     alice.flush()
     gone = alice.knowledge.get(entry.id)
     assert (gone.active, gone.reason) == (False, "expired")
+    with alice.memory.use(alice.name) as store:  # its words leave the keyword index in a quiet moment
+        assert alice.memory.jobs(store).seconds_to_next(store) == 60
+    clock.tick(60)
+    alice.flush()
     with alice.memory.use(alice.name) as store:
         assert alice.memory.jobs(store).seconds_to_next(store) is None
