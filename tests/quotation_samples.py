@@ -207,6 +207,9 @@ OF_STRANGERS = {
         "My sister Anna lives in Lisbon.",
         "[14:02, 3/2/2026] Ines: I live in Faro\n[14:03, 3/2/2026] +351 912 000 111: I work at Galp",
         "Nils Aas\n2:31 PM\nI have two cats, Miso and Nori.\nEva Lind\n2:33 PM\nI'm allergic to cats.",
+        "Tom Baker, [12 Mar 2026 10:42]\nI live in Faro now",
+        "[10:42] Tom Baker\nI live in Faro now",
+        "Tom  10:42\nI live in Faro now",
         "Dana Fox\nToday at 11:20 PM\nI finally quit Nokia.\nRui\nToday at 11:22 PM\nI live in Faro now",
     ),
     "an interview with dashes": (
@@ -265,6 +268,22 @@ OF_STRANGERS = {
         "Came across this on Reddit. I work at Nokia. I hate it.",
         "Someone in my forum wrote this. I work at Nokia and I hate it.",
     ),
+    "a letter to somebody": (
+        "Hi Anna,\n\nI moved to Graz. I work at Galp.\n\nTom Baker\n+44 20 7946 0958",
+        "Hallo Anna,\nI moved to Graz. I work at Galp.\n\nViele Grüße\nTom Baker",
+        "Hi Anna,\n\nI moved to Graz. I work at Galp.\n\nSent from my iPhone",
+    ),
+    "what is said below it": (
+        "I moved to Graz. I work at Galp.\n\nThat is what my brother texted me. What do I answer?",
+        "I moved to Graz. I work at Galp.\n\nIs this a scam?",
+    ),
+    "marks of other kinds": (
+        "＞ I moved to Graz.",
+        "› I moved to Graz.",
+        "❝I moved to Graz. I work at Galp.",
+        "＂I moved to Graz. I work at Galp.＂",
+    ),
+    "where it stood": ("From a Reddit post. I moved to Graz. I work at Galp.",),
     "words to translate": (
         "Translate to German: I am a vegetarian and I live in Madrid. My brother Tom works at Nokia.",
         "Please translate into French: I live in Bergen. I have two cats.",
@@ -354,6 +373,26 @@ TWO_PARTS = (
 )
 """Texts of somebody else in two messages that show it, with a place for a plant in the second."""
 
+MORE_ANNOUNCEMENTS = (
+    "Can you proofread the following text?",
+    "What do you think about this review?",
+    "Look at this message I got from my ex",
+    "got this on WhatsApp from Tom",
+    "This was in my inbox this morning.",
+    "Here's what Tom wrote to me",
+    "Forwarding Tom's message next",
+    "Next message is a text from my brother.",
+    "The following is from my landlord",
+    "I'm pasting the email below",
+    "Please translate the next message into English",
+    "my brother's reply:",
+    "Tom's answer was this:",
+    "Her bio:",
+    "Schau mal was mein Vermieter geschickt hat",
+    "Mira lo que me escribió Tom:",
+)
+"""What announces a text in the same message and in the next."""
+
 MORE_PARTS = (
     ("Here is the mail:", "(1/2)\nThe garden is fine.", "(2/2)\n{plant}"),
     ("Here is the mail:\n(1/3) The garden is fine.", "(2/3) {plant}", "(3/3) {plant}"),
@@ -371,6 +410,8 @@ MORE_PARTS = (
     ("-----BEGIN MAIL-----\nhello", "{plant}", "{plant}\n-----END MAIL-----"),
     ("<mail>\nhello", "{plant}", "{plant}\n</mail>"),
     ('"""\nhello.', "{plant}", '{plant}\n"""'),
+    *((announced, "{plant}") for announced in MORE_ANNOUNCEMENTS),
+    *((f"{announced}\n{{plant}}",) for announced in MORE_ANNOUNCEMENTS),
 )
 """Texts of somebody else in several messages, with places for plants."""
 

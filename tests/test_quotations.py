@@ -188,7 +188,7 @@ def test_what_is_announced_in_one_message_and_comes_in_the_next_is_kept_as_a_quo
 
 @pytest.mark.parametrize("at_once", [True, False])
 def test_a_text_that_comes_in_several_messages_is_kept_as_a_quotation_only(alice, at_once):
-    """16 texts in up to four messages, after each of which the assistant says something; two plants: 0 kept."""
+    """48 texts in up to four messages, after each of which the assistant says something; two plants: 0 kept."""
     for place, parts in enumerate(MORE_PARTS):
         for plant in PLANTS[:2]:
             turns = [each for part in parts for each in (user(part.format(plant=plant)), ASKED)]
@@ -222,6 +222,8 @@ AFTERWARDS = {
         Turn(role="assistant", content="It prints the number. " * 20),
         user("I live in Oslo."),
     ],
+    "announced as what one says": [user("So here's the thing:"), ASKED, user("I live in Oslo.")],
+    "begun": [user("Here goes:"), ASKED, user("I live in Oslo.")],
     "taken back": [user("Here is the mail:"), user("Never mind."), ASKED, user("I live in Oslo.")],
     "the host says that it is the user's": [user("Here is the mail:"), user("I live in Oslo.", origin="user")],
 }
@@ -334,6 +336,13 @@ OWN = [
     "I live in Oslo. Thanks! -- Anna",
     "My team:\nAnna Berg\nSales manager\n\nI live in Oslo.",
     "I moved to Oslo.\n---\nI work at Siemens.",
+    "PS: I am vegan.",
+    "Re: my diet. I am vegan. I live in Oslo.",
+    "Read this: I live in Oslo and I am vegan.",
+    "https://acme.example\nI work at Acme. I live in Oslo.",
+    "I set an automatic reply: I am away. I live in Oslo.",
+    "So here's the thing:\nI live in Oslo.",
+    "Here goes:\nI live in Oslo.",
 ]
 
 

@@ -200,7 +200,7 @@ def origins(quoted: Iterable[Quotation]) -> str:
     return " and ".join(dict.fromkeys(each.origin for each in quoted))
 
 
-_HINTS = re.compile('[\n:>`<"“„«»「『‹‘‚：\\[{]')
+_HINTS = re.compile('[\n:>＞`<"＂“❝„«»「『‹›‘‚：\\[{]')
 _SINGLE_OPENS = re.compile(r"'(?<!\w')\w")
 
 

@@ -41,15 +41,17 @@ _LEAST_HEADERS = 2
 _MOST_HEADERS = 12
 _LEAST_SPOKEN = 2  # lines of a chat that make one
 _LEAST_OF_HEAD = 3  # words, if there is but one: "Lunch 12:30" may be an appointment
+_SET_APART = re.compile(r"\w(?:[ \t]{2,8}|\t)\d")
 _LEAST_LOGGED = 3
 _LONGEST_INTRO = 40  # words
 _HEADER = re.compile(
     r"[ \t>*_]{0,8}(?P<label>[^\W\d_][^\s:：*_]{0,14}(?: à)?)[*_]{0,3} ?[:：][*_]{0,3}(?P<value>[^\n]*)"
 )
 _FENCE = re.compile(r"\s{0,8}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
-_MARKED = re.compile(r"[ \t]{0,8}(?:>|&gt;|\|[ \t])")
+_MARKED = re.compile(r"[ \t]{0,8}(?:>|&gt;|＞|[›❯|][ \t])")
 _ROW = re.compile(r"[ \t]{0,8}\|.*\|\s*$")
 _URL = re.compile(r"<?(?:https?://|www\.)\S{3,500}\s*$")
+_HOME = re.compile(r"<?(?:https?://|www\.)[^/\s]{3,200}/?>?$")
 _HEADING = re.compile(r"#{1,6} +\S|={4,}\s*$")
 _OF_ONESELF = re.compile(r"\b(?:me|[Mm]y|I|mine|myself|us|our)\b")
 _DIVIDER = named_pattern("quotations", "divider")
@@ -57,6 +59,7 @@ _ATTRIBUTION = named_pattern("quotations", "attribution")
 _ASKED_OF = named_pattern("quotations", "asked_of")
 _COMES_ABROAD = named_pattern("quotations", "comes_next_abroad")
 _COMES_NEXT = named_pattern("quotations", "comes_next")
+_POINTS_AHEAD = named_pattern("quotations", "points_ahead")
 _SPEAKER = named_pattern("quotations", "speaker")
 _STAMPED = named_pattern("quotations", "stamped")
 _LOGGED = named_pattern("quotations", "logged")
@@ -66,6 +69,7 @@ _CHAT_TIME = named_pattern("quotations", "chat_time")
 _CHAT_WHO = named_pattern("quotations", "chat_who")
 _SIGN_OFF = named_pattern("quotations", "sign_off")
 _SMALL_PRINT = named_pattern("quotations", "small_print")
+_POSTSCRIPT = re.compile(r"(?i)[ \t>]{0,8}p\.? ?s\b")
 _AGAIN = named_pattern("quotations", "again")
 _OUTSIDE = named_pattern("quotations", "outside")
 _ASKS_ABOUT_IT = named_pattern("quotations", "asks_about_it")
@@ -79,6 +83,8 @@ _SIGNED_BELOW = named_pattern("quotations", "signed_below")
 _NAME_LINE = named_pattern("quotations", "name_line")
 _CARD = named_pattern("quotations", "card")
 _SALUTATION = named_pattern("quotations", "salutation")
+_GREETS = named_pattern("quotations", "greets")
+_SENT_FROM = re.compile(r"(?i)[ \t]{0,8}(?:sent from my |get outlook for )")
 _REACHED_AT = re.compile(r"\S@\S|\+?\d[\d ()/-]{6,20}")
 _LONGEST_CARD = 8
 _OF_PROMPTS = tuple(named_pattern("quotations", name) for name in ("of_models", "of_rules", "of_replies", "of_user"))
@@ -180,6 +186,7 @@ def _signed(lines: Sequence[Line]) -> Iterator[_Passage]:
     """What stands above somebody's name: "… -- Tom", "— Tom, 3 March", or the signature of a business mail."""
     written = [number for number, line in enumerate(lines) if not line.blank]
     letters: list[_Passage] = []
+    greets = any(_GREETS.match(lines[number].text[:LONGEST_LINE]) for number in written[:-1])
     paragraph, above = 0, ""
     for place, number in enumerate(written):
         paragraph = number if number and lines[number - 1].blank else paragraph
@@ -188,7 +195,9 @@ def _signed(lines: Sequence[Line]) -> Iterator[_Passage]:
             yield _Passage(paragraph, number + 1, "text")
         elif (found := _SIGNED_BELOW.match(text)) and _ends_sentence(above):
             letters.append(_Passage(number, number + 1, "text", person(found["who"])))
-        elif size := _card(lines, written[place : place + _LONGEST_CARD], above):
+        elif greets and _SENT_FROM.match(text):
+            letters.append(_Passage(number, number + 1, "mail"))
+        elif size := _card(lines, written[place : place + _LONGEST_CARD], above, greets=greets):
             letters.append(_Passage(number, written[place + size - 1] + 1, "mail", person(text)))
         above = text
     if letters:
@@ -210,14 +219,18 @@ def _letters_begin(lines: Sequence[Line]) -> tuple[int, ...]:
     return next(greets, len(lines)), next(behind, len(lines)), -1
 
 
-def _card(lines: Sequence[Line], numbers: Sequence[int], above: str) -> int:
-    """How many lines a signature has that begins here with a name: a job, a company, an address; 0 if it is none."""
+def _card(lines: Sequence[Line], numbers: Sequence[int], above: str, *, greets: bool) -> int:
+    """How many lines a signature has that begins here with a name: a job, a company, an address; 0 if it is none.
+
+    The name is enough below a sign-off, or an address below the name, in a letter that `greets` somebody.
+    """
     shown = [lines[number].text[:LONGEST_LINE] for number in numbers]
     if not _NAME_LINE.match(shown[0]):
         return 0
     below = [*takewhile(_CARD.search, shown[1:])]
-    reached = len(below) > 1 and any(_REACHED_AT.search(each) for each in below)
-    return 1 + len(below) if below and (reached or _SIGN_OFF.match(above)) else 0
+    reached = len(below) > (not greets) and any(_REACHED_AT.search(each) for each in below)
+    signed = _SIGN_OFF.match(above) is not None
+    return 1 + len(below) if reached or (signed and (below or greets)) else 0
 
 
 def _fenced(lines: Sequence[Line], fences: Sequence[int]) -> Iterator[_Passage]:
@@ -327,7 +340,7 @@ def _chats(lines: Sequence[Line]) -> Iterator[_Passage]:
 def _copied_chats(lines: Sequence[Line]) -> Iterator[_Passage]:
     """What stands below "Anna Berg  10:42 AM", as chats are copied, in one line or two."""
     heads = [(number, head) for number in range(len(lines) - 1) if (head := _chat_head(lines, number))]
-    plain = len(heads) == 1 and len(heads[0][1].split()) < _LEAST_OF_HEAD
+    plain = len(heads) == 1 and len(heads[0][1].split()) < _LEAST_OF_HEAD and not _SET_APART.search(heads[0][1])
     if heads and not plain:
         yield _Passage(heads[0][0], len(lines), "chat", open=True)
 
@@ -374,6 +387,8 @@ def _announced(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
         text = line.text.strip()[-LONGEST_LINE:]
         if not (text.endswith((":", "：")) or _asks_for(text) or _URL.match(text)):
             continue
+        if _HOME.match(text) and number + 1 < len(lines) and not lines[number + 1].blank:
+            continue  # whose page it is, as in "https://acme.example", and what one says of it
         near = range(number + 1, min(number + 4, len(lines)))
         below = next((place for place in near if not lines[place].blank), None)
         if below is None:
@@ -392,9 +407,10 @@ def announces_more(lines: Sequence[Line]) -> bool:
     if not written:
         return False
     last = lines[written[-1]].text.strip()[-LONGEST_LINE:]
-    if last.endswith((":", "：")) and _announces(last, source(last)):
+    ahead = last.endswith((":", "：")) or _POINTS_AHEAD.search(last) or _COMES_NEXT.search(last)
+    if (ahead or _COMES_ABROAD.search(last)) and _announces(last, source(last)):
         return True
-    if _DIVIDER.match(last) or _ATTRIBUTION.match(last) or _COMES_NEXT.search(last) or _COMES_ABROAD.search(last):
+    if _DIVIDER.match(last) or _ATTRIBUTION.match(last):
         return True
     near = written[-_MOST_HEADERS:]
     return any(_headers(lines, number)[0] == written[-1] - number + 1 for number in near)
@@ -435,14 +451,14 @@ def _announces(text: str, kind: Kind | None) -> bool:
         return False
     if text.endswith((":", "：")):
         last = re.split(r"(?<=[.!?…])\s", text)[-1]
-        announced = is_announced(last) or _ASKED_OF.search(last) or (kind and not says_own.search(last))
+        announced = is_announced(last) or _asks_for(last) or (kind and not says_own.search(last))
         return bool(announced) and not is_own_text(last)
     return _asks_for(text) and not is_own_text(text)
 
 
 def _asks_for(text: str) -> bool:
     """Whether words without a colon ask for work on a text that follows, or say that one does."""
-    return _ASKED_OF.search(text) is not None or _COMES_ABROAD.search(text) is not None
+    return any(pattern.search(text) for pattern in (_ASKED_OF, _COMES_NEXT, _COMES_ABROAD))
 
 
 def _by_register(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
@@ -458,7 +474,7 @@ def _by_register(lines: Sequence[Line], inside: set[int]) -> Iterator[_Passage]:
             yield _Passage(number, len(lines), "document", open=True)
         elif ON_USER.match(text):
             yield _Passage(number, number + 1, "text")
-        elif _SMALL_PRINT.match(text):
+        elif _SMALL_PRINT.match(text) and (number or not _POSTSCRIPT.match(text)):
             yield _Passage(number, number + 1, "mail")
     yield from _addressed(lines)
 

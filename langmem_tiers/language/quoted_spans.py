@@ -32,7 +32,7 @@ _MARKUP = re.compile(r"<!--|<!DOCTYPE\b|<\?xml\b", re.IGNORECASE)
 _VOID = frozenset(["br", "hr", "img", "input", "meta", "link", "wbr"])
 _LIGHT = frozenset(["b", "i", "u", "s", "em", "strong", "small", "sub", "sup", "kbd", "br"])
 _TICKED = re.compile(r"(?<!`)`(?!`)(?P<said>[^`\n]{1,1000})`(?!`)")
-_OPENS = re.compile(r"[\"“„«»「『‹‘‚]|(?<!\w)'(?=\w)")
+_OPENS = re.compile(r"[\"＂“❝„«»「『‹‘‚]|(?<!\w)'(?=\w)")
 _SINGLE_CLOSES = re.compile(r"(?:(?<=[.!?…,])['’‘](?!\w)|['’‘](?=\W{0,3}$))")
 _FINITE = re.compile(
     r"\b(?:I|you|we|they|he|she|it|I'm|you're|please|never|always|don't|do not|is|are|was|were|has|have|will|must"
