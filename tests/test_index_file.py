@@ -151,6 +151,18 @@ def test_keywords_only_has_a_file_of_its_own(memory):
     assert asked(memory, embedder=None) == before
 
 
+def test_before_the_model_can_be_had_the_file_holds_facts_without_vectors(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))  # where no model is
+    with Memory.open(tmp_path / "memory", background=False, settings=SETTINGS, clock=CLOCK) as memory:
+        alice = memory.user("alice")
+        alice.track(said(0, MANY), session="s")
+        memory.flush()
+        written = index(tmp_path).stat().st_mtime_ns
+        memory.flush()
+        assert index(tmp_path).stat().st_mtime_ns == written
+        assert {each.level for each in alice.doctor(deep=True) if each.check == "index file"} == {"ok"}
+
+
 def test_stats_count_it_and_backups_leave_it_out(memory, tmp_path):
     with Memory.open(memory, embedder=HashEmbedder(), background=False) as whole:
         assert whole.user("alice").stats().index_bytes == index(memory).stat().st_size

@@ -69,7 +69,10 @@ class IndexFileJob:
         """Never due by the clock."""
 
     def step(self, stop: Callable[[], bool]) -> bool:
-        """Write the file anew if it lacks much; False if not, or if it cannot be written now."""
+        """Write the file anew if it lacks much; True if it has to be tried again, from the records.
+
+        What comes while it is written is left for the next time.
+        """
         with self.store.reading() as connection:
             if not self.store.index_file.is_behind(connection):
                 return False
@@ -78,10 +81,10 @@ class IndexFileJob:
         except UnusableIndexFile as error:
             self.store.index_file.refuse(str(error))
             self.store.reset_index()
+            return True
         except WritingStopped:
-            return False
+            pass
         except StorageError as error:
             # Recall reads the records instead; the jobs after this one do not wait for the disk.
             say(log, logging.WARNING, "index_file_not_written", space=self.store.name, error=error, reason=error)
-            return False
-        return True
+        return False

@@ -232,7 +232,7 @@ class IndexWriter:
 
     def finish(self, head: Mapping[str, Any]) -> None:
         """Write the head, and have the disk keep all of it."""
-        size = self._file.tell()
+        size = self._file.truncate()  # an empty array at the end only moved the place
         written = orjson.dumps({"format": _FORMAT, **head, "arrays": self._arrays, "size": size})
         self._file.seek(0)
         self._file.write(_digest(written) + written.ljust(_HEAD - _DIGEST))
