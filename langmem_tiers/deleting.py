@@ -11,8 +11,8 @@ from langmem_tiers.forgetting import traces
 from langmem_tiers.forgetting.types import ForgetReceipt, SpacePreview
 from langmem_tiers.settings_file import has_value, require_removable, unset_value
 from langmem_tiers.storage import change_log, inspection
-from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.folder import DATABASE, delete_space, has_space, space_folder
+from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.transfer import backups
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _token_when_closed(runtime: Runtime, name: str) -> str:
     """The token of a space that is kept closed: nothing can change it any more."""
     if not has_space(runtime.path, name):
         return _token(name, False, 0)
-    database = Database(space_folder(runtime.path, name) / DATABASE, runtime.settings.storage)
+    database = SqliteFile(space_folder(runtime.path, name) / DATABASE, runtime.settings.storage)
     try:
         with database.reading() as connection:
             return _token(name, True, change_log.head(connection, database.space))

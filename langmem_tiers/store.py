@@ -15,7 +15,6 @@ from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.chroma import ChromaIndex
-from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import DrawerColumns
 from langmem_tiers.storage.drawers import newest
 from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
@@ -24,6 +23,7 @@ from langmem_tiers.storage.keyword import Postings
 from langmem_tiers.storage.migrations import migrate
 from langmem_tiers.storage.note_index import NoteSearch
 from langmem_tiers.storage.revision_index import RevisionIndex
+from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.storage.vector_search import VectorSearch
 
 # Bytes that an open space takes without its drawers, for connections and their pages; and its Chroma client.
@@ -33,7 +33,7 @@ _OPEN, _CHROMA = 4_000_000, 10_000_000
 class SpaceStore:
     """Everything that is open for a space; `close` releases files, threads and projections.
 
-    `reading()` and `writing()` are the transactions on its records, in which `key` names it; see `Database`.
+    `reading()` and `writing()` are the transactions on its records, in which `key` names it; see `SqliteFile`.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class SpaceStore:
         self.name = name
         self.writable = True
         self.folder = space_folder(memory, name)
-        self.database = Database(self.folder / DATABASE, settings)
+        self.database = SqliteFile(self.folder / DATABASE, settings)
         self.key = self.database.space
         self.reading = self.database.reading
         self.writing = self.database.writing

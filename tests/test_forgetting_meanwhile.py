@@ -235,7 +235,7 @@ def test_receipts_of_another_space_go_for_the_note_that_is_forgotten_and_for_no_
 
 def test_what_is_forgotten_while_another_space_is_rewritten_is_still_to_be_erased_there(tmp_path, monkeypatch):
     from langmem_tiers.storage import purging
-    from langmem_tiers.storage.database import Database
+    from langmem_tiers.storage.sqlite_file import SqliteFile as Database
 
     with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
         alice = memory.user("alice")

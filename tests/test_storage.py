@@ -31,9 +31,9 @@ from langmem_tiers.errors import (
 )
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import change_log, packed_text
-from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.migrations import MIGRATIONS, Migration, migrate
 from langmem_tiers.storage.schema import metadata
+from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.testing import HashEmbedder
 
 HASTY = Settings(storage=StorageSettings(busy_timeout=0.05))
@@ -94,7 +94,7 @@ def test_every_key_starts_with_the_space():
 
 @pytest.fixture
 def database(tmp_path):
-    opened = Database(tmp_path / "memory.db", StorageSettings())
+    opened = SqliteFile(tmp_path / "memory.db", StorageSettings())
     yield opened
     opened.close()
 
@@ -142,11 +142,11 @@ def test_an_older_file_that_many_open_at_once_is_backed_up_as_it_was_and_migrate
     for attempt in range(10):
         path = tmp_path / str(attempt) / "memory.db"
         path.parent.mkdir()
-        with closing(Database(path, StorageSettings())) as database:
+        with closing(SqliteFile(path, StorageSettings())) as database:
             migrate(database, LONGER[:-2])
 
         def open_it(_, path=path) -> None:
-            with closing(Database(path, StorageSettings())) as database:
+            with closing(SqliteFile(path, StorageSettings())) as database:
                 migrate(database, LONGER)
 
         with ThreadPoolExecutor(6) as pool:

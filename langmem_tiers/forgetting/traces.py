@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import facts, forgetting, purging
-from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.folder import DATABASE, space_folder, space_names
+from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -95,21 +95,21 @@ def clear_others(memory: Path, name: str, traces: Traces | None, settings: Stora
 def count(memory: Path, name: str, settings: StorageSettings) -> int:
     """How many receipts of other spaces show something of a space."""
 
-    def counted(database: Database) -> int:
+    def counted(database: SqliteFile) -> int:
         with database.reading() as connection:
             return len(forgetting.receipts_of_space(connection, database.space, name))
 
     return _in_others(memory, name, settings, counted).receipts
 
 
-def _in_others(memory: Path, name: str, settings: StorageSettings, act: Callable[[Database], int]) -> Others:
+def _in_others(memory: Path, name: str, settings: StorageSettings, act: Callable[[SqliteFile], int]) -> Others:
     """Do something with each database of another space that has receipts that name a space; what it returns, added."""
     found, unreached = 0, []
     for other in space_names(memory):
         path = space_folder(memory, other) / DATABASE
         try:
             if other != name and forgetting.file_names_space(path, name):
-                database = Database(path, settings)
+                database = SqliteFile(path, settings)
                 try:
                     found += act(database)
                 finally:
@@ -120,7 +120,7 @@ def _in_others(memory: Path, name: str, settings: StorageSettings, act: Callable
     return Others(found, tuple(unreached))
 
 
-def _clear_one(database: Database, name: str, traces: Traces | None, now: int) -> int:
+def _clear_one(database: SqliteFile, name: str, traces: Traces | None, now: int) -> int:
     space = database.space
     with database.writing() as connection:
         was_clean = not purging.is_pending(connection, space)

@@ -26,7 +26,7 @@ from langmem_tiers.language import predicates
 from langmem_tiers.settings import GraphSettings
 from langmem_tiers.storage import change_log, entities, relations
 from langmem_tiers.storage.change_log import Change, Moment, ranges
-from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.database import Database, writes
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 
@@ -75,8 +75,7 @@ class GraphProjection:
 
     def view(self, moment: Moment) -> GraphView:
         """The graph at a moment; within a write transaction, including its own changes."""
-        writes = moment.connection.get_execution_options().get("immediate")
-        view = (self._unsettled(moment) if writes else self._at(moment)).view
+        view = (self._unsettled(moment) if writes(moment.connection) else self._at(moment)).view
         return view if moment.until is None else self._earlier_view(view, moment.connection, moment.until)
 
     def _earlier_view(self, view: GraphView, connection: Connection, until: int) -> GraphView:

@@ -1,23 +1,37 @@
 """Changesets: every row that a dream changed, before and after; recorded, kept, and restored on undo.
 
-Temporary SQLite triggers record the rows, so no writer can forget to. Values are kept as stored, bytes as
-hexadecimal.
+Triggers record the rows, so no writer can forget to. Values are kept as stored, bytes as hexadecimal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, LargeBinary, Table, Text, func, insert, or_, select, type_coerce, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    type_coerce,
+    update,
+)
 
 from langmem_tiers.content import WITHHELD, keyed_hash
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import schema
+from langmem_tiers.storage.database import engine_of
 from langmem_tiers.storage.schema import changesets
+from langmem_tiers.storage.sealed_text import CheckedText
 from langmem_tiers.storage.statements import delete_among, here
 
 TABLES: Mapping[str, Table] = {
@@ -65,8 +79,7 @@ class ChangedRecord:
         return ChangedRecord(table=self.table, key=self.key, before=self.after, after=self.before)
 
 
-@contextmanager
-def recording(connection: Connection, space: str) -> Iterator[list[ChangedRecord]]:
+def recording(connection: Connection, space: str) -> AbstractContextManager[list[ChangedRecord]]:
     """Records what changes in a space during the block, which must be inside a writing transaction.
 
     Example:
@@ -74,26 +87,10 @@ def recording(connection: Connection, space: str) -> Iterator[list[ChangedRecord
         ...     ...
         >>> changed  # filled at the end of the block
     """
-    changed: list[ChangedRecord] = []
-    _stop(connection)
-    for table in TABLES.values():
-        for statement in _begin(table):
-            connection.exec_driver_sql(statement)
-    yield changed
-    # Not after an error: the rollback removes the triggers.
-    for table in TABLES.values():
-        changed += _changed(connection, space, table)
-    _stop(connection)
+    return engine_of(connection).recording(connection, space)
 
 
-def _stop(connection: Connection) -> None:
-    for table in TABLES.values():
-        for event in _EVENTS:
-            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS temp.note_{table.name}_{event.lower()}")
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS temp.noted_{table.name}")
-
-
-def _key_columns(table: Table) -> tuple[str, ...]:
+def key_columns(table: Table) -> tuple[str, ...]:
     """The primary key of a table, without the space."""
     return tuple(str(column.name) for column in table.primary_key.columns if column.name != "space")
 
@@ -101,26 +98,24 @@ def _key_columns(table: Table) -> tuple[str, ...]:
 def current(connection: Connection, space: str, record: ChangedRecord) -> dict[str, Any] | None:
     """The current row of a record, None if there is none."""
     table = TABLES[record.table]
-    where, key = _this(table, space, record)
-    names = ", ".join(column.name for column in table.columns)
-    row = connection.exec_driver_sql(f"SELECT {names} FROM main.{table.name} WHERE {where}", key).first()
-    return None if row is None else _row(table, row)
+    row = connection.execute(select(*as_stored(table)).where(*_this(table, space, record))).first()
+    return None if row is None else row_of(table, row)
 
 
 def restore(connection: Connection, space: str, record: ChangedRecord, values: _Row | None, *, there: bool) -> None:
     """Set the row of a record to this, or delete it for None; `there` says whether it exists now."""
     table = TABLES[record.table]
-    where, key = _this(table, space, record)
     if values is None:
-        connection.exec_driver_sql(f"DELETE FROM main.{table.name} WHERE {where}", key)
-        return
-    names, stored = tuple(values), _stored(table, values, tuple(values))
-    if there:
-        setting = ", ".join(f"{name} = ?" for name in names)
-        connection.exec_driver_sql(f"UPDATE main.{table.name} SET {setting} WHERE {where}", (*stored, *key))
+        connection.execute(delete(table).where(*_this(table, space, record)))
+    elif there:
+        connection.execute(update(table).where(*_this(table, space, record)).values(**_stored(table, values)))
     else:
-        listed, marks = ", ".join(("space", *names)), ", ".join("?" * (len(names) + 1))
-        connection.exec_driver_sql(f"INSERT INTO main.{table.name} ({listed}) VALUES ({marks})", (space, *stored))
+        connection.execute(insert(table).values(space=space, **_stored(table, values)))
+
+
+def as_stored(table: Table) -> list[ColumnElement[Any]]:
+    """The columns of a table as they are stored, altered texts too."""
+    return [type_coerce(each, Text) if isinstance(each.type, CheckedText) else each for each in table.columns]
 
 
 def evidence_of(connection: Connection, space: str, entries: Iterable[int]) -> list[tuple[int, int, int]]:
@@ -147,60 +142,21 @@ def graph_id(connection: Connection, space: str, kind: Literal["entity", "relati
     return connection.execute(select(table.c.id).where(*here(table, space, number=number))).scalar()
 
 
-def _this(table: Table, space: str, record: ChangedRecord) -> tuple[str, tuple[Any, ...]]:
-    """The condition that selects the row of a record, and its values."""
-    keys = _key_columns(table)
-    return " AND ".join(f"{name} = ?" for name in ("space", *keys)), (space, *_stored(table, record.key, keys))
+def _this(table: Table, space: str, record: ChangedRecord) -> tuple[ColumnElement[bool], ...]:
+    """The condition that selects the row of a record."""
+    key = {name: record.key[name] for name in key_columns(table)}
+    return here(table, space, **_stored(table, key))
 
 
-def _stored(table: Table, values: _Row, names: Sequence[str]) -> tuple[Any, ...]:
+def _stored(table: Table, values: _Row) -> dict[str, Any]:
     """Values of a record as the columns store them."""
-    return tuple(
-        bytes.fromhex(values[name])
-        if isinstance(table.c[name].type, LargeBinary) and values[name] is not None
-        else values[name]
-        for name in names
-    )
+    return {
+        name: bytes.fromhex(value) if isinstance(table.c[name].type, LargeBinary) and value is not None else value
+        for name, value in values.items()
+    }
 
 
-# Whether the row existed before, and what it held: only the first change of a row knows.
-_EVENTS: Mapping[str, tuple[int, str]] = {"INSERT": (0, "NEW"), "UPDATE": (1, "OLD"), "DELETE": (1, "OLD")}
-
-
-def _begin(table: Table) -> Iterator[str]:
-    noted, names = f"noted_{table.name}", [column.name for column in table.columns]
-    keys = ("space", *_key_columns(table))
-    # Untyped, so values stay as they are.
-    yield f"CREATE TEMP TABLE {noted} (was, {', '.join(names)}, PRIMARY KEY ({', '.join(keys)}))"
-    for event, (was, row) in _EVENTS.items():
-        same = " AND ".join(f"{name} IS {row}.{name}" for name in keys)
-        values = ", ".join(f"{row}.{name}" for name in names)
-        yield (
-            f"CREATE TEMP TRIGGER note_{table.name}_{event.lower()} AFTER {event} ON main.{table.name} BEGIN "
-            f"INSERT INTO {noted} SELECT {was}, {values} WHERE NOT EXISTS (SELECT 1 FROM {noted} WHERE {same}); END"
-        )
-
-
-def _changed(connection: Connection, space: str, table: Table) -> Iterator[ChangedRecord]:
-    """What was noted of a table, without rows that are as they were before."""
-    then = ", ".join(f"noted.{column.name}" for column in table.columns)
-    now = ", ".join(f"held.{column.name}" for column in table.columns)
-    same = " AND ".join(f"held.{name} = noted.{name}" for name in ("space", *_key_columns(table)))
-    noted = (
-        f"SELECT noted.was, {then}, {now} FROM temp.noted_{table.name} AS noted "
-        f"LEFT JOIN main.{table.name} AS held ON {same} WHERE noted.space = ? ORDER BY noted.rowid"
-    )
-    width = len(table.columns)
-    for was, *values in connection.exec_driver_sql(noted, (space,)):
-        before = _row(table, values[:width]) if was else None
-        after = None if values[width] is None else _row(table, values[width:])
-        if before != after:
-            held = before or after or {}
-            key = {name: held[name] for name in _key_columns(table)}
-            yield ChangedRecord(table=table.name, key=key, before=before, after=after)
-
-
-def _row(table: Table, values: Sequence[Any]) -> dict[str, Any]:
+def row_of(table: Table, values: Sequence[Any]) -> dict[str, Any]:
     """A row without its space, which may be renamed."""
     held = {str(column.name): value for column, value in zip(table.columns, values, strict=True)}
     del held["space"]

@@ -14,8 +14,9 @@ from sqlalchemy import delete
 
 from langmem_tiers.errors import DatabaseLocked
 from langmem_tiers.storage import facts, schema
-from langmem_tiers.storage.database import APPLICATION_ID, Database
+from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.sqlite_file import APPLICATION_ID
 from langmem_tiers.storage.statements import here
 
 _CANARY = "canary:"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, LargeBinary, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
@@ -95,9 +95,9 @@ def summaries(connection: Connection, space: str, prefix: str) -> list[DocumentS
         documents.c.origin,
         documents.c.version,
         documents.c.updated_at,
-        func.length(content.cast(LargeBinary)).label("length"),
+        func.size_of(content).label("length"),
         func.substr(content, 1, len(_MARK)).label("head"),
-        func.substr(content, -2).label("tail"),
+        func.ending(content, 2).label("tail"),
     )
     these = (*here(documents, space), func.substr(documents.c.path, 1, len(prefix)) == prefix)
     found = connection.execute(select(*columns).where(*these).order_by(documents.c.path))

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, and_, bindparam, delete, func, select
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
@@ -22,7 +21,7 @@ from langmem_tiers.storage.change_log import ranges
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
 from langmem_tiers.storage.sealed_text import is_intact
-from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered, plausible
+from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered, plausible, upsert
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -309,7 +308,10 @@ def refuse(connection: Connection, space: str, model: str, reasons: Mapping[byte
     """Set texts aside, by hash, for as long as the space uses this model."""
     rows = [{"space": space, "name": _refusal(model, each), "value": reason} for each, reason in reasons.items()]
     if rows:
-        connection.execute(insert_or(facts).prefix_with("OR REPLACE"), rows)
+        row = upsert(facts)
+        connection.execute(
+            row.on_conflict_do_update(index_elements=["space", "name"], set_={"value": row.excluded.value}), rows
+        )
 
 
 def refused_among(connection: Connection, space: str, model: str, hashes: Collection[bytes]) -> set[bytes]:
@@ -341,7 +343,7 @@ def refused_notes(connection: Connection, space: str, hashes: Collection[bytes])
 def forget_refusals(connection: Connection, space: str, hashes: Collection[bytes]) -> None:
     """Forget the refusals of texts that are deleted."""
     for some in batches([each.hex() for each in hashes]):
-        these = (facts.c.name.startswith(_REFUSED), func.substr(facts.c.name, -_HEX).in_(some))
+        these = (facts.c.name.startswith(_REFUSED), func.ending(facts.c.name, _HEX).in_(some))
         connection.execute(delete(facts).where(*here(facts, space), *these))
 
 

@@ -20,14 +20,13 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects.sqlite import insert
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.language.slugs import name_key as slug_of
 from langmem_tiers.records import Authority, Entity, GraphEvidence, GraphPath
 from langmem_tiers.storage import facts, graph_evidence
 from langmem_tiers.storage.schema import entities, entity_aliases, entity_evidence
-from langmem_tiers.storage.statements import AT_ONCE, among, delete_among, here, insert_new, listed
+from langmem_tiers.storage.statements import AT_ONCE, among, delete_among, here, insert_new, listed, upsert
 from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest entity was deleted.
@@ -60,7 +59,7 @@ _ALIASES: ColumnClause[str] = literal_column(
 )
 _COLUMNS = (entities.c[name] for name in EntityRow._fields[:-1])
 _EVERY = select(*_COLUMNS, _ALIASES.label("aliases")).where(*here(entities))
-_NEW = insert(entities)
+_NEW = upsert(entities)
 _PUT = _NEW.on_conflict_do_update(
     index_elements=["space", "number"],
     set_={

@@ -12,8 +12,10 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Row,
+    Text,
     and_,
     bindparam,
+    cast,
     delete,
     func,
     insert,
@@ -186,12 +188,11 @@ def of_content(connection: Connection, space: str, content: str) -> list[Entry]:
 
 def with_metadata(connection: Connection, space: str, value: str, *, among: str, alone: str) -> list[Entry]:
     """The entries whose metadata hold a value: in the list under one name, or by itself under another."""
-    listed = func.json_each(entries.c.metadata, f"$.{among}").table_valued("value")
-    has_value = or_(
-        select(1).select_from(listed).where(listed.c.value == value).exists(),
-        func.json_extract(entries.c.metadata, f"$.{alone}") == value,
+    listed = func.coalesce(func.json_extract(entries.c.metadata, f"$.{among}"), "")
+    by_itself = func.json_extract(entries.c.metadata, f"$.{alone}") == value
+    return _where(
+        connection, *here(entries, space), or_(func.instr(listed, orjson.dumps(value).decode()) > 0, by_itself)
     )
-    return _where(connection, *here(entries, space), has_value)
 
 
 def near(connection: Connection, space: str, content: str, ids: Collection[str], *, since: int) -> list[Entry]:
@@ -327,7 +328,7 @@ def _conditions(filters: Filters) -> list[ColumnElement[bool]]:
         made.append(or_(entries.c.expires_at.is_(None), entries.c.expires_at > filters.active_at))
     if filters.true is not None:
         value = func.json_extract(entries.c.metadata, f"$.{filters.true}")
-        made.append(or_(value == 1, value == "true"))
+        made.append(cast(value, Text).in_(("1", "true")))
     if filters.after is not None:
         last = entries.alias()
         key = select(last.c.updated_at, last.c.number).where(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection, Integer, ScalarSelect, Text, bindparam, cast, delete, func, literal, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import Connection, ScalarSelect, Text, bindparam, cast, delete, func, literal, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import facts
-from langmem_tiers.storage.statements import here, plausible, put_row
+from langmem_tiers.storage.statements import here, plausible, put_row, upsert
 
 _VALUE = select(facts.c.value).where(*here(facts), facts.c.name == bindparam("name"))
-_ROW = insert(facts)
+_ROW = upsert(facts)
 _COUNT_UP = _ROW.on_conflict_do_update(
     index_elements=["space", "name"],
-    set_={"value": cast(cast(facts.c.value, Integer) + cast(_ROW.excluded.value, Integer), Text)},
+    set_={"value": cast(func.counter(facts.c.value) + func.counter(_ROW.excluded.value), Text)},
 ).returning(facts.c.name, facts.c.value)
 
 
@@ -69,7 +68,7 @@ def count_up_all(connection: Connection, space: str, steps: Mapping[str, int]) -
 
 def least(name: str | ColumnElement[str]) -> ScalarSelect[int]:
     """As part of a statement: the number under a name, 0 if there is none."""
-    held = select(cast(facts.c.value, Integer)).where(*here(facts), facts.c.name == name)
+    held = select(func.counter(facts.c.value)).where(*here(facts), facts.c.name == name)
     return select(func.coalesce(held.scalar_subquery(), literal(0))).scalar_subquery()
 
 

@@ -10,12 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, tuple_, update
-from sqlalchemy.dialects.sqlite import insert
 
 from langmem_tiers.storage import change_log, notes, receipts
 from langmem_tiers.storage.notes import NoteKind, NoteText
 from langmem_tiers.storage.schema import store_items
-from langmem_tiers.storage.statements import among, batches, here, listed
+from langmem_tiers.storage.statements import among, batches, here, listed, upsert
 
 SEARCHED: tuple[NoteKind, NoteKind] = ("item", "value")
 # Between namespace and key: no namespace contains two dots in a row, or ends with one.
@@ -61,7 +60,7 @@ class NewItem:
 
 
 _CHANGED: change_log.News = ("item.changed", None, None)
-_NEW = insert(store_items)
+_NEW = upsert(store_items)
 _PUT = _NEW.on_conflict_do_update(
     index_elements=["space", "namespace", "key"],
     set_={name: _NEW.excluded[name] for name in ("value", "updated_at", "changed", "ttl", "expires_at")},

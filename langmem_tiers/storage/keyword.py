@@ -1,8 +1,8 @@
-"""The keyword index: SQLite's FTS5, in one table for drawers and one for notes.
+"""The keyword index: one for drawers and one for notes, in the engine that keeps the records.
 
 The rows hold normalised searchable text, not the verbatim text; the words of queries are normalised the same way.
-`Postings` caches between recalls which drawers contain a word: FTS5 rereads a common word's list for every query,
-which takes most of a recall's time in a large space.
+`Postings` caches between recalls which drawers contain a word: SQLite's FTS5 rereads a common word's list for every
+query, which takes most of a recall's time in a large space.
 """
 
 from __future__ import annotations
@@ -10,32 +10,20 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
 
 import numpy as np
-import orjson
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from langmem_tiers.language.words import searchable
 from langmem_tiers.matching import Held, Numbers
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.change_log import Change, Moment
+from langmem_tiers.storage.database import engine_of
 
 MOST_TERMS = 32
 ALL = (1, 2**62)
 """The first and the last number that there can be."""
-# Where to look for a term: in what was said, or in the names of its wing and closet.
-_SAID, _PLACE = "{content tags}", "{category}"
-# FTS5 keeps the levels of its index in one record (the file format is described at the head of SQLite's fts5_index.c):
-# two bytes for an empty level, some more for each segment. After
-# 60,000 messages that came one by one it has about a hundred.
-_STRUCTURE = "SELECT length(block) FROM {table}_data WHERE id = 10"
-_MOST_STRUCTURE = 800
-_NO_LEVELS = bytes(7)  # a cookie, and three numbers that are zero
-_COLUMNS = ("number", "content", "tags", "category")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,149 +42,88 @@ class WordsRow:
 
 
 class KeywordIndex:
-    """One FTS5 table, whose rowids are the numbers of what it indexes."""
+    """The words of all drawers, or of all notes, by their numbers, as the engine of the connection keeps them.
+
+    Each engine has a subclass with every method.
+    """
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._insert = text(
-            f"INSERT INTO {table} (rowid, content, tags, category) VALUES (:number, :content, :tags, :category)"
-        )
-        self._delete = text(f"DELETE FROM {table} WHERE rowid = :number")
-        self._categorise = text(f"UPDATE {table} SET category = :category WHERE rowid = :number")
-        self._range = (
-            f"SELECT {{place}}, rowid FROM (SELECT rowid FROM {table} "
-            f"WHERE {table} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?)"
-        )
-        self._matches = f"SELECT json_group_array(rowid) FROM {table} WHERE {table} MATCH ? AND rowid BETWEEN ? AND ?"
+
+    def _in(self, connection: Connection) -> KeywordIndex:
+        return engine_of(connection).keyword(self._table)
 
     def create(self, connection: Connection) -> None:
         """Create the empty index if there is none."""
-        connection.exec_driver_sql(
-            f"CREATE VIRTUAL TABLE IF NOT EXISTS {self._table} USING "
-            "fts5(content, tags, category, tokenize='porter unicode61 remove_diacritics 2')"
-        )
+        self._in(connection).create(connection)
 
     def recreate(self, connection: Connection) -> None:
-        """Drop the index, even a damaged one, and create it empty."""
-        self.create(connection)
-        # FTS5 opens an index before it drops it, and opens none whose levels it cannot read.
-        connection.exec_driver_sql(f"REPLACE INTO {self._table}_data (id, block) VALUES (10, ?)", (_NO_LEVELS,))
-        connection.exec_driver_sql(f"DROP TABLE {self._table}")
-        self.create(connection)
+        """Empty the index, even a damaged one."""
+        self._in(connection).recreate(connection)
 
     def add(self, connection: Connection, rows: Iterable[WordsRow]) -> None:
         """Add rows that are not in the index yet."""
-        values = [dict(zip(_COLUMNS, (row.number, *row.searched), strict=True)) for row in rows]
-        if values:
-            connection.execute(self._insert, values)
+        self._in(connection).add(connection, rows)
 
     def remove(self, connection: Connection, numbers: Iterable[int]) -> None:
         """Remove these numbers; unknown ones are ignored."""
-        values = [{"number": number} for number in numbers]
-        if values:
-            connection.execute(self._delete, values)
+        self._in(connection).remove(connection, numbers)
 
     def categorise(self, connection: Connection, categories: Iterable[tuple[int, str]]) -> None:
         """Set the wing and closet names of these numbers."""
-        values = [{"number": number, "category": searchable(category)} for number, category in categories]
-        if values:
-            connection.execute(self._categorise, values)
+        self._in(connection).categorise(connection, categories)
 
     def purge(self, connection: Connection) -> None:
-        """Erase the words of removed rows from the file: FTS5 only marks them as removed until segments are merged.
-
-        Each "optimize" may leave empty levels behind, and an index with 2,000 of them is damaged to SQLite 3.40; a
-        "rebuild" does the same work from the rows and leaves none.
-        """
-        structure = connection.exec_driver_sql(_STRUCTURE.format(table=self._table)).scalar()
-        how = "rebuild" if structure is not None and structure > _MOST_STRUCTURE else "optimize"
-        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('{how}')")
+        """Erase the words of removed rows, where the engine only marks them as removed."""
+        self._in(connection).purge(connection)
 
     def merge(self, connection: Connection, pages: int) -> bool:
-        """Merge segments of the index, writing about so many pages; -pages begins to merge all that there are now.
+        """Bring the index into its best form, writing about so many pages; -pages begins with all there is now.
 
-        Returns whether there was anything to do. A row that was changed stands three times in an index until then.
+        Returns whether there was anything to do.
         """
-        raw: Any = connection.connection.driver_connection
-        before = raw.total_changes
-        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}, rank) VALUES ('merge', ?)", (pages,))
-        return bool(raw.total_changes - before > 1)  # the statement itself counts as one
+        return self._in(connection).merge(connection, pages)
 
     def holding(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
         """For each term, first and last number, what matches in text or tags and what in the category only.
 
         Ascending; for at most two hundred of them.
         """
-        if not wanted:
-            return []
-        asked = [
-            value
-            for term, first, last in wanted
-            for column in (_SAID, _PLACE)
-            for value in (_query(column, term), first, last)
-        ]
-        both = f"SELECT ({self._matches}), ({self._matches})"
-        rows = connection.exec_driver_sql(" UNION ALL ".join([both] * len(wanted)), tuple(asked))
-        return [_held(*(sorted(orjson.loads(each)) for each in row)) for row in rows]
+        return self._in(connection).holding(connection, wanted) if wanted else []
 
     def with_phrase(self, connection: Connection, phrase: str, *, most: int = -1) -> set[int]:
         """The numbers of the rows whose text has these words one after the other."""
-        quoted = searchable(phrase).replace('"', " ").strip()
-        if not quoted:
-            return set()
-        wanted = f"SELECT rowid FROM {self._table} WHERE {self._table} MATCH ? LIMIT ?"
-        return set(connection.exec_driver_sql(wanted, (f'{{content}} : "{quoted}"', most)).scalars())
+        return self._in(connection).with_phrase(connection, phrase, most=most)
 
     def held_by_others(self, connection: Connection, phrase: str, gone: Collection[int]) -> bool:
         """Whether a row besides these has these words in its text, one after the other."""
-        quoted = searchable(phrase).replace('"', " ").strip()
-        if not quoted:
-            return False
-        wanted = f"SELECT rowid FROM {self._table} WHERE {self._table} MATCH ?"
-        found = connection.exec_driver_sql(wanted, (f'{{content}} : "{quoted}"',))
-        try:
-            return any(row[0] not in gone for row in found)
-        finally:
-            found.close()
+        return self._in(connection).held_by_others(connection, phrase, gone)
 
     def holding_between(
         self, connection: Connection, after: Mapping[str, int], *, upto: int, most: int
     ) -> dict[str, Held]:
         """Like `holding`, for each term after a number and up to another, with a limit for each kind."""
-        wanted = [
-            (_query(column, term), start + 1, upto, most) for term, start in after.items() for column in (_SAID, _PLACE)
-        ]
-        parts = [self._range.format(place=place) for place in range(len(wanted))]
-        if not parts:
-            return {}
-        with closing(connection.exec_driver_sql(" UNION ALL ".join(parts), tuple(chain.from_iterable(wanted)))) as rows:
-            assert rows.cursor is not None
-            # As the driver gives them: SQLAlchemy's rows take three times as long, and a common word has thousands.
-            pairs = np.fromiter(chain.from_iterable(rows.cursor.fetchall()), np.int64).reshape(-1, 2)
-        places, numbers = pairs.T
-        found = [numbers[places == place] for place in range(len(wanted))]
-        return {term: _held(*found[2 * at : 2 * at + 2]) for at, term in enumerate(after)}
+        return self._in(connection).holding_between(connection, after, upto=upto, most=most) if after else {}
 
     def count(self, connection: Connection) -> int:
         """How many rows are indexed."""
-        return int(connection.exec_driver_sql(f"SELECT count(*) FROM {self._table}_docsize").scalar_one())
+        return self._in(connection).count(connection)
 
     def numbers(self, connection: Connection) -> set[int]:
         """The numbers of all indexed rows."""
-        return set(connection.exec_driver_sql(f"SELECT id FROM {self._table}_docsize").scalars())
+        return self._in(connection).numbers(connection)
 
     def every(self, connection: Connection) -> dict[int, tuple[str, str, str]]:
         """The content of the index, by number."""
-        found = connection.exec_driver_sql(f"SELECT rowid, content, tags, category FROM {self._table}")
-        return {number: (content, tags, category) for number, content, tags, category in found}
+        return self._in(connection).every(connection)
 
     def check(self, connection: Connection) -> None:
-        """Have FTS5 compare its index with its rows; needs a connection that can write.
+        """Have the engine compare the index with its rows; needs a connection that can write.
 
         Raises:
             DatabaseDamaged: they disagree.
         """
-        connection.exec_driver_sql(f"INSERT INTO {self._table} ({self._table}) VALUES ('integrity-check')")
+        self._in(connection).check(connection)
 
 
 drawers = KeywordIndex("keyword")
@@ -212,12 +139,8 @@ def drawer_words(number: int, content: str, tags: Sequence[str], category: str =
     )
 
 
-def _query(columns: str, term: str) -> str:
-    quoted = term.replace('"', '""')
-    return f'{columns} : "{quoted}"'
-
-
-def _held(said: Sequence[int] | Numbers, place: Sequence[int] | Numbers) -> Held:
+def held(said: Sequence[int] | Numbers, place: Sequence[int] | Numbers) -> Held:
+    """The rows that hold a word in what they say, and those that hold it in the name of their place only."""
     numbers, there = np.asarray(said, np.int64), np.asarray(place, np.int64)
     return numbers, np.setdiff1d(there, numbers, assume_unique=True) if len(there) else there
 

@@ -22,7 +22,7 @@ from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
 from langmem_tiers.storage import changesets, embedding_cache, keyword, schema, seals, tombstones
-from langmem_tiers.storage.database import APPLICATION_ID, Database
+from langmem_tiers.storage.sqlite_file import APPLICATION_ID, SqliteFile
 from langmem_tiers.version import __version__
 
 # Vectors that are converted while a memory is opened: less than half a second.
@@ -162,7 +162,7 @@ MIGRATIONS: tuple[Migration, ...] = (
 )
 
 
-def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> Path | None:
+def migrate(database: SqliteFile, migrations: Sequence[Migration] = MIGRATIONS) -> Path | None:
     """Bring the schema up to date. Returns the path of the backup, if there was something to back up.
 
     Raises:
@@ -192,7 +192,7 @@ def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) ->
     return backup
 
 
-def _backed_up(database: Database, done: int) -> Path | None:
+def _backed_up(database: SqliteFile, done: int) -> Path | None:
     """A copy of the file as it was after so many steps; None if another process took more meanwhile."""
     backup = database.path.with_name(f"{database.path.name}.schema-{done}.bak")
     own = backup.with_suffix(f".{secrets.token_hex(4)}.bak")
@@ -209,7 +209,7 @@ def _version(connection: Connection) -> int:
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 
-def _steps_done(database: Database, known: int) -> int:
+def _steps_done(database: SqliteFile, known: int) -> int:
     with database.reading() as connection:
         owner = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         done = _version(connection)
@@ -223,7 +223,7 @@ def _steps_done(database: Database, known: int) -> int:
     return done
 
 
-def _apply(database: Database, connection: Connection, step: Migration) -> None:
+def _apply(database: SqliteFile, connection: Connection, step: Migration) -> None:
     try:
         step.apply(connection)
     except (SQLAlchemyError, DatabaseDamaged) as error:

@@ -24,6 +24,7 @@ from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import change_log, embedding_cache
 from langmem_tiers.storage import keyword as keyword_index
 from langmem_tiers.storage.change_log import Moment
+from langmem_tiers.storage.database import writes
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.keyword import ALL, MOST_TERMS
 from langmem_tiers.storage.notes import KINDS, RECALLED, NoteKind, same_text
@@ -151,7 +152,7 @@ class NoteSearch:
 
     def _at(self, moment: Moment) -> _State:
         """The notes at a moment; one before the last change of notes is read from the records."""
-        if moment.connection.get_execution_options().get("immediate") and not moment.settled:
+        if writes(moment.connection) and not moment.settled:
             return self._unsettled(moment)
         with self._lock:
             held = self._held = self._followed(moment, self._held)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from langmem_tiers.language.assertions import Assertion
 from langmem_tiers.storage import change_log, revisions
 from langmem_tiers.storage.change_log import Moment
+from langmem_tiers.storage.database import writes
 from langmem_tiers.storage.revisions import RevisedRow
 
 _KINDS: set[change_log.Kind] = {"revisions.changed", *change_log.OUT_OF_INDEX}
@@ -57,7 +58,7 @@ class RevisionIndex:
         """The revisions at a moment; they are read again only if they have changed."""
         before = self._held
         held = self._followed(moment, before)
-        is_settled = not moment.connection.get_execution_options().get("immediate")
+        is_settled = not writes(moment.connection)
         if is_settled and (before is None or held.upto >= before.upto):
             self._held = held
         return held.revisions

@@ -367,6 +367,7 @@ notes = _table(
 
 
 # The temporal knowledge graph.
+_MERGED = text("merged_into IS NOT NULL")
 entities = _table(
     "entities",
     _key("number", Integer),
@@ -383,7 +384,7 @@ entities = _table(
     _optional("merged_into", Integer, "The entity that it is the same as; NULL while it stands for itself."),
     UniqueConstraint("space", "id"),
     Index("entities_by_slug", "space", "slug"),
-    Index("entities_by_merge", "space", "merged_into", sqlite_where=text("merged_into IS NOT NULL")),
+    Index("entities_by_merge", "space", "merged_into", sqlite_where=_MERGED, postgresql_where=_MERGED),
     comment="Who and what is spoken of: the nodes of the graph.",
 )
 

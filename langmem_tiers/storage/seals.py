@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, Text, cast, not_, select
 
-from langmem_tiers.content import keyed_hash
 from langmem_tiers.storage import schema
 from langmem_tiers.storage.schema import metadata
 from langmem_tiers.storage.sealed_text import CheckedText, SealedText, is_intact
@@ -34,15 +33,10 @@ def _digest(text: bytes | None) -> bytes | None:
     return None if text is None else hashlib.blake2b(text, digest_size=16).digest()
 
 
-def _keyed_hash(key: str, secret: str | None) -> bytes | None:
-    return None if secret is None else keyed_hash(bytes.fromhex(key), bytes.fromhex(secret))
-
-
 def register(connection: sqlite3.Connection) -> None:
-    """Give a connection the functions that read and write hashes, also those of tombstones."""
+    """Give a connection the functions that read and write hashes."""
     connection.create_function("has_digest", 2, _has_digest, deterministic=True)
     connection.create_function("digest_of", 1, _digest, deterministic=True)
-    connection.create_function("keyed_hash", 2, _keyed_hash, deterministic=True)
 
 
 class _Sealed(NamedTuple):

@@ -18,9 +18,13 @@ from sqlalchemy import (
     bindparam,
     delete,
 )
-from sqlalchemy.dialects.sqlite import insert
+
+# What it says after ON CONFLICT is understood by all engines.
+from sqlalchemy.dialects.postgresql import Insert
+from sqlalchemy.dialects.postgresql import insert as _insert
 
 from langmem_tiers.errors import DatabaseDamaged
+from langmem_tiers.storage import functions  # noqa: F401 - registers what `func` knows
 
 T = TypeVar("T")
 # More records than a space ever has: what counts up to a number would take for ever to get there.
@@ -72,10 +76,15 @@ def among(connection: Connection, wanted: Select[Any], values: Collection[Any], 
     return [row for each in some for row in connection.execute(wanted, each)]
 
 
+def upsert(table: Table) -> Insert:
+    """The beginning of an INSERT that may say what is to be done about rows that are there."""
+    return _insert(table)
+
+
 def insert_new(connection: Connection, table: Table, space: str, rows: Iterable[Mapping[str, Any]]) -> int:
     """Insert the rows whose key is free. Returns how many these are."""
     values = [{"space": space, **row} for row in rows]
-    return connection.execute(insert(table).on_conflict_do_nothing(), values).rowcount if values else 0
+    return connection.execute(upsert(table).on_conflict_do_nothing(), values).rowcount if values else 0
 
 
 def put_row(
@@ -87,7 +96,7 @@ def put_row(
     at_first: Mapping[str, Any] | None = None,
 ) -> None:
     """Insert a row, or set these values in the row with this key; `at_first` is set only in a new one."""
-    row = insert(table).values(space=space, **key, **values, **(at_first or {}))
+    row = upsert(table).values(space=space, **key, **values, **(at_first or {}))
     connection.execute(row.on_conflict_do_update(index_elements=["space", *key], set_=values))
 
 

@@ -11,12 +11,10 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Literal
 
-import orjson
-from sqlalchemy import ColumnElement, Connection, Delete, and_, bindparam, delete, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Delete, and_, bindparam, delete, or_, select
 
 from langmem_tiers.content import keyed_hash
 from langmem_tiers.storage import facts
-from langmem_tiers.storage.schema import facts as fact_rows
 from langmem_tiers.storage.schema import tombstones
 from langmem_tiers.storage.statements import among as rows_among
 from langmem_tiers.storage.statements import delete_among, here, insert_new, listed
@@ -26,8 +24,6 @@ Kind = Literal["entry", "quote", "episode", "document", "entity", "relation", "m
 
 _SECRET = "tombstone_key"
 _BYTES = 32
-# NULL while there is none, and nothing is equal to that.
-_HELD_SECRET = select(fact_rows.c.value).where(*here(fact_rows), fact_rows.c.name == _SECRET).scalar_subquery()
 
 
 def put(connection: Connection, space: str, kind: Kind, keys: Collection[bytes], at: int) -> int:
@@ -61,21 +57,23 @@ def lift(connection: Connection, space: str, kind: Kind, keys: Collection[bytes]
 
 def lift_all(connection: Connection, space: str, keys: Mapping[Kind, Collection[bytes]]) -> None:
     """Remove tombstones of several kinds in one statement."""
-    named: dict[str, str] = {kind: orjson.dumps([key.hex() for key in these]).decode() for kind, these in keys.items()}
-    connection.execute(_lifting(*named), {"space": space, **named})
+    secret = _secret(connection, space)
+    if secret is not None:  # otherwise there are none
+        named: dict[str, list[bytes]] = {
+            kind: [keyed_hash(key, secret) for key in these] for kind, these in keys.items()
+        }
+        connection.execute(_lifting(*named), {"space": space, **named})
 
 
 @cache
 def _lifting(*kinds: Kind) -> Delete:
-    """The statement that removes tombstones of these kinds; each takes a JSON list of keys in hexadecimal."""
+    """The statement that removes tombstones of these kinds; each takes a list of stored hashes."""
     # Each branch names the space, so SQLite uses the index for each.
     return delete(tombstones).where(or_(*(and_(*here(tombstones), _is_named(kind)) for kind in kinds)))
 
 
 def _is_named(kind: Kind) -> ColumnElement[bool]:
-    given = func.json_each(bindparam(kind)).table_valued("value", name=f"of_{kind}")
-    keys = select(func.keyed_hash(given.c.value, _HELD_SECRET))
-    return and_(tombstones.c.kind == kind, tombstones.c.key.in_(keys))
+    return and_(tombstones.c.kind == kind, tombstones.c.key.in_(bindparam(kind, expanding=True)))
 
 
 def key_all(connection: Connection, space: str) -> None:

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, func, select
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from langmem_tiers.storage.schema import usages
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import here, upsert
 
 UsageBy = Literal["day", "session", "source", "model"]
 
@@ -51,7 +50,7 @@ _SUMS = [func.coalesce(func.sum(usages.c[name]), 0) for name in _COUNTED]
 
 def add(connection: Connection, space: str, key: UsageKey, took: Usage) -> None:
     """Add numbers, possibly negative, to what is booked under a key."""
-    row = insert_or(usages).values(space=space, **asdict(key), **asdict(took))
+    row = upsert(usages).values(space=space, **asdict(key), **asdict(took))
     summed = {name: usages.c[name] + row.excluded[name] for name in _COUNTED}
     connection.execute(row.on_conflict_do_update(index_elements=["space", *asdict(key)], set_=summed))
 

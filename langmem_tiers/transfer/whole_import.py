@@ -23,8 +23,8 @@ from langmem_tiers.knowledge import document_text
 from langmem_tiers.records import EntryStatus, RelationKind, TaskStatus
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import dump
-from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.migrations import MIGRATIONS, migrate
+from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.transfer.entry_files import file_of
 from langmem_tiers.transfer.files import Malformed, require_bounded, unreadable
 from langmem_tiers.transfer.whole_file import EXPECTED, VERSION, Reader, fingerprint
@@ -70,7 +70,7 @@ _UNLOGGED = frozenset({"dreams", "golden_questions", "feedback_signals", "receip
 class Staged:
     """The rows of an export in a database of their own, all of them checked."""
 
-    def __init__(self, database: Database, reader: Reader) -> None:
+    def __init__(self, database: SqliteFile, reader: Reader) -> None:
         self.database = database
         self.head = reader.head
         self.counts = reader.counts
@@ -87,7 +87,7 @@ def staged(path: Path) -> Iterator[Staged]:
     require_bounded(path, EXPECTED)
     reader = Reader(path)
     with TemporaryDirectory(prefix="langmem-tiers-") as folder:
-        database = Database(Path(folder) / "memory.db", StorageSettings(synchronous="NORMAL"))
+        database = SqliteFile(Path(folder) / "memory.db", StorageSettings(synchronous="NORMAL"))
         try:
             migrate(database)
             try:
@@ -104,7 +104,7 @@ def _plain(reason: str) -> str:
     return "two of its records have the same key" if "contradict" in reason or "UNIQUE" in reason else reason
 
 
-def _fill(database: Database, reader: Reader) -> None:
+def _fill(database: SqliteFile, reader: Reader) -> None:
     with database.writing() as connection:
         table, held = "", list[dump.Row]()
         for name, row in reader.rows():

@@ -1,0 +1,135 @@
+"""Functions of statements that the database engines spell differently; used as `func.instr` and so on.
+
+A statement names what SQLite calls it. What another engine calls it stands here, so that no statement knows the engine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Integer, LargeBinary, Text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import GenericFunction
+
+
+class instr(GenericFunction[int]):
+    """Where a text begins in another, from 1; 0 if it does not."""
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(instr, "postgresql")
+def _instr(element: Any, compiler: Any, **how: Any) -> str:
+    return f"strpos({compiler.process(element.clauses, **how)})"
+
+
+class size_of(GenericFunction[int]):
+    """How many bytes a text has in UTF-8."""
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(size_of, "sqlite")
+def _size_of_sqlite(element: Any, compiler: Any, **how: Any) -> str:
+    return f"length(CAST({compiler.process(element.clauses, **how)} AS BLOB))"
+
+
+@compiles(size_of, "postgresql")
+def _size_of(element: Any, compiler: Any, **how: Any) -> str:
+    return f"octet_length({compiler.process(element.clauses, **how)})"
+
+
+class ending(GenericFunction[str]):
+    """The last characters of a text, so many."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(ending, "sqlite")
+def _ending_sqlite(element: Any, compiler: Any, **how: Any) -> str:
+    text, count = element.clauses
+    return f"substr({compiler.process(text, **how)}, -{compiler.process(count, **how)})"
+
+
+@compiles(ending, "postgresql")
+def _ending(element: Any, compiler: Any, **how: Any) -> str:
+    return f"right({compiler.process(element.clauses, **how)})"
+
+
+class json_group_array(GenericFunction[str]):
+    """The JSON list of the values of all rows, as a text."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(json_group_array, "postgresql")
+def _json_group_array(element: Any, compiler: Any, **how: Any) -> str:
+    return f"coalesce(json_agg({compiler.process(element.clauses, **how)})::text, '[]')"
+
+
+class json_array(GenericFunction[str]):
+    """The JSON list of some values."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(json_array, "postgresql")
+def _json_array(element: Any, compiler: Any, **how: Any) -> str:
+    return f"json_build_array({compiler.process(element.clauses, **how)})"
+
+
+class json_extract(GenericFunction[str]):
+    """What a JSON object holds under a path such as `$.name`; of true, SQLite says 1 and others say true."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(json_extract, "postgresql")
+def _json_extract(element: Any, compiler: Any, **how: Any) -> str:
+    held, path = (compiler.process(each, **how) for each in element.clauses)
+    return f"(({held})::jsonb #>> string_to_array(substr({path}, 3), '.'))"
+
+
+class has_digest(GenericFunction[int]):
+    """1 if a text is as it was stored, for all that its hash says.
+
+    A server keeps files of its own, which other programs do not write into: there, it is always 1.
+    """
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(has_digest, "postgresql")
+def _has_digest(_element: Any, _compiler: Any, **_how: Any) -> str:
+    return "1"
+
+
+class in_bytes(GenericFunction[bytes]):
+    """A text as its bytes in UTF-8."""
+
+    type = LargeBinary()
+    inherit_cache = True
+
+
+@compiles(in_bytes, "sqlite")
+def _in_bytes_sqlite(element: Any, compiler: Any, **how: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **how)} AS BLOB)"
+
+
+class counter(GenericFunction[int]):
+    """A number that is stored as a text."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(counter)
+def _counter(element: Any, compiler: Any, **how: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **how)} AS BIGINT)"

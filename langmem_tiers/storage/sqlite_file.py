@@ -1,0 +1,276 @@
+"""The records of a space in one SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from sqlalchemy import Connection, Dialect, Engine, PoolProxiedConnection, QueuePool, create_engine
+from sqlalchemy.engine import URL
+from sqlalchemy.util import LRUCache
+
+from langmem_tiers import private_files
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage import seals, sqlite_recorder
+from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database
+from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.folder import gone
+from langmem_tiers.storage.fts5 import FtsTable
+from langmem_tiers.storage.schema import HERE
+from langmem_tiers.storage.write_queue import queue_of
+
+# Compiled statements kept: more than the package has.
+_STATEMENTS = 2000
+# Pages copied between two reports on a backup: 16 MB.
+_PAGES = 4096
+# Bytes that the write-ahead log keeps once it is folded into the file; otherwise it stays as long as it ever was.
+_LOG_KEPT = 16 << 20
+# Seconds between two tries to get a lock.
+_PAUSE = 0.005
+# Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
+APPLICATION_ID = 0x4C4D5469
+
+
+class _SqliteWays:
+    """What SQLite does in its own way."""
+
+    def __init__(self) -> None:
+        self.keyword = cache(FtsTable)
+
+    recording = staticmethod(sqlite_recorder.recording)
+
+
+_WAYS = _SqliteWays()
+
+
+class SqliteFile(Database):
+    """The records of one space in a file.
+
+    `writing()` takes the write lock immediately (BEGIN IMMEDIATE: a deferred transaction that upgrades cannot wait for
+    the lock). Writers of one process queue up first, so the busy timeout only has to cover other processes.
+    """
+
+    def __init__(self, path: Path, settings: StorageSettings) -> None:
+        self.path = path
+        self.space = HERE
+        self._settings = settings
+        self._engine = _engine(path, settings)
+        self._queue = queue_of(path)
+        self._file: tuple[int, int] | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one moment of the records."""
+        with translated(self.path), self._engine.connect() as connection, connection.begin():
+            self._require_there()
+            yield connection
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+        """A connection whose changes are committed together; see `Database.writing`."""
+        self._require_writable()
+        with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
+            connection = any_connection.execution_options(**{WRITES: True})
+            _seal_what_is_written(connection)
+            relaxed = not durable and self._settings.synchronous != "NORMAL"
+            set_flag = connection.connection.cursor().execute
+            if relaxed:
+                set_flag("PRAGMA synchronous=NORMAL")
+            try:
+                with closing(connection.connection.cursor()) as cursor:
+                    _lock_for_writing(cursor, self._settings.busy_timeout)
+                with connection.begin():
+                    turn.begun = True
+                    yield connection
+                    self._require_there()
+            finally:
+                if relaxed:
+                    set_flag("PRAGMA synchronous=FULL")
+
+    def _require_there(self) -> None:
+        """Refuse to go on with a deleted file: open connections would keep reading and writing it unseen."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise gone(self.path.parent) from None
+        file = (found.st_dev, found.st_ino)
+        if self._file is None:
+            self._file = file
+        elif file != self._file:
+            raise gone(self.path.parent)
+
+    def backup(self, target: Path, advance: Callable[[int, int], None] | None = None) -> None:
+        """Copy the whole database to `target`, as it is at one moment, while others keep writing.
+
+        Args:
+            target: The new file; it needs no write-ahead log beside it.
+            advance: Called with the bytes that are copied and all there are.
+        """
+        source = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
+        with translated(target), closing(source):
+            private_files.create_empty(target)
+            # The snapshot of this transaction is what is copied; otherwise every write of others would begin it anew.
+            source.execute("BEGIN")
+            size = source.execute("SELECT page_size FROM pragma_page_size").fetchone()[0]
+            source.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+                step = None if advance is None else _steps(advance, size)
+                source.backup(copy, pages=_PAGES, progress=step)
+                copy.execute("PRAGMA journal_mode=DELETE")
+
+    def rewrite(self) -> bool:
+        """Write the whole file anew, without free pages and remains of deleted rows, and empty the write-ahead log.
+
+        Returns whether the log is empty: not while another connection reads an earlier moment.
+
+        Raises:
+            DatabaseLocked, DiskFull: the file is as it was.
+        """
+        with self._queue.turn() as turn, translated(self.path):
+            connection = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
+            try:
+                connection.execute("PRAGMA secure_delete=ON")
+                connection.execute("VACUUM")
+                turn.begun = True
+                busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
+        return not busy
+
+    def empty_log(self) -> bool:
+        """Fold the write-ahead log into the file, and empty it; False while another connection reads an earlier moment.
+
+        Raises:
+            DatabaseLocked, DiskFull: it is as it was.
+        """
+        with self._queue.turn() as turn, translated(self.path):
+            connection = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
+            try:
+                turn.begun = True
+                busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
+        return not busy
+
+    def size(self) -> int:
+        """Bytes on disk, with the write-ahead log."""
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def close(self) -> None:
+        """Close every connection; the last one folds the write-ahead log into the file."""
+        self._engine.dispose()
+
+
+def _seal_what_is_written(connection: Connection) -> None:
+    """Once for each connection, as soon as the file has seals."""
+    pooled = connection.connection
+    if not pooled.info.get("seals"):
+        raw: Any = pooled.driver_connection
+        pooled.info["seals"] = seals.keep(raw)
+
+
+def _steps(advance: Callable[[int, int], None], page: int) -> Callable[[int, int, int], None]:
+    """What sqlite3 is to call after each step of a backup."""
+
+    def step(_status: int, left: int, total: int) -> None:
+        advance((total - left) * page, total * page)
+
+    return step
+
+
+@cache
+def _shared() -> tuple[Dialect, LRUCache[Any, Any]]:
+    """The dialect and the compiled statements of all engines.
+
+    `create_engine` gives each engine its own, so every space that is opened would compile every statement again: that
+    took longer than running them.
+    """
+    template = create_engine("sqlite://")
+    with template.connect():  # the dialect learns from the first connection what this SQLite can do
+        pass
+    template.dispose()
+    # Not as an event of the engine: with one, SQLAlchemy looks for listeners at every statement.
+    template.dialect.do_begin = _begin  # type: ignore[assignment, method-assign]
+    return template.dialect, LRUCache(_STATEMENTS)
+
+
+def _begin(connection: PoolProxiedConnection) -> None:
+    """Begin a snapshot, unless the lock for writing was taken: then the transaction has begun."""
+    raw: Any = connection.driver_connection
+    if not raw.in_transaction:
+        raw.execute("BEGIN")
+
+
+def _engine(path: Path, settings: StorageSettings) -> Engine:
+    def connected() -> Any:
+        connection = sqlite3.connect(path, timeout=settings.busy_timeout, check_same_thread=False)
+        try:
+            _prepare(connection, settings)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    dialect, compiled = _shared()
+    return Engine(
+        QueuePool(connected, pool_size=8, max_overflow=32, dialect=dialect),
+        dialect,
+        URL.create("sqlite", database=str(path)),
+        execution_options={"compiled_cache": compiled, ENGINE: _WAYS, SPACE_NAME: HERE},
+        hide_parameters=True,  # otherwise a database error quotes the stored values, in tracebacks too
+    )
+
+
+def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:
+    # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
+    connection.isolation_level = None
+    seals.register(connection)
+    with closing(connection.cursor()) as cursor:
+        # The journal mode is written into the file, so leave someone else's file alone.
+        is_ours = cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+        if is_ours or cursor.execute("SELECT count(*) = 0 FROM sqlite_schema").fetchone()[0]:
+            _use_wal(cursor, settings.busy_timeout)
+        cursor.execute(f"PRAGMA synchronous={settings.synchronous}")
+        cursor.execute("PRAGMA secure_delete=ON")
+        cursor.execute("PRAGMA cell_size_check=ON")
+        cursor.execute(f"PRAGMA journal_size_limit={_LOG_KEPT}")
+        cursor.execute("PRAGMA cache_size=-16000")
+        # Not mapped: whoever cuts the file off while it is mapped ends the process.
+        cursor.execute("PRAGMA mmap_size=0")
+
+
+def _lock_for_writing(cursor: Any, patience: float) -> None:
+    """Begin a transaction that holds the write lock.
+
+    SQLite's own waiting tries more and more rarely: who waits longest loses to those who come last, until it times out.
+    """
+    cursor.execute("PRAGMA busy_timeout=0")
+    try:
+        _insist(cursor, "BEGIN IMMEDIATE", patience)
+    finally:
+        cursor.execute(f"PRAGMA busy_timeout={int(patience * 1000)}")
+
+
+def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
+    """Switch to the write-ahead log. SQLite's busy timeout does not cover two processes creating a file at once."""
+    _insist(cursor, "PRAGMA journal_mode=WAL", patience)
+
+
+def _insist(cursor: Any, statement: str, patience: float) -> None:
+    """Execute a statement, again and again while another connection holds the lock, but no longer than `patience`."""
+    deadline = monotonic() + patience
+    while True:
+        try:
+            cursor.execute(statement)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= deadline:
+                raise
+            sleep(_PAUSE)
+        else:
+            return
