@@ -162,7 +162,7 @@ def secure(folder: Path, names: Iterable[str] | None = None) -> None:
         LinkRefused: there is a link.
         ForeignFolder: another user owns it, or others may write to it and that cannot be changed.
     """
-    _own(folder, folder.lstat())
+    secure_itself(folder)
     with os.scandir(folder) as found_there:
         entries = list(found_there)
     for each in entries:
@@ -174,6 +174,15 @@ def secure(folder: Path, names: Iterable[str] | None = None) -> None:
                 _own(path, found)
             elif _is_mine(found):
                 _close(path, stat.S_IMODE(found.st_mode))
+
+
+def secure_itself(folder: Path) -> None:
+    """The same for a folder alone: who cannot enter it reaches nothing below it.
+
+    Raises:
+        LinkRefused, ForeignFolder: as for `secure`.
+    """
+    _own(folder, folder.lstat())
 
 
 def require_trusted(file: Path) -> None:

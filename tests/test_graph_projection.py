@@ -554,16 +554,20 @@ def test_asking_loads_no_embedder(tmp_path):
     assert (embedder.documents_embedded, embedder.queries_embedded) == (0, 0)
 
 
-def test_opening_a_memory_loads_no_graph_library(tmp_path, offline_environment):
+def test_the_graph_library_is_loaded_by_who_wants_its_algorithms_and_by_no_question(tmp_path, offline_environment):
     code = """
         import sys
         from langmem_tiers import Memory, Turn
         with Memory.open(sys.argv[1], embedder=None, background=False) as memory:
             memory.user("alice").track([Turn(role="user", content="Hello Anna")], session="s")
             print("networkx" in sys.modules, "rapidfuzz" in sys.modules)
-            memory.user("alice").graph.resolve("Anna")
+            memory.user("alice").graph.add_relation("Anna", "lives_in", "Lisbon")
+            memory.user("alice").graph.neighbours("Anna")
+            memory.user("alice").recall("Where does Anna live?", session="t")
+            print("networkx" in sys.modules)
+            memory.user("alice").graph.networkx()
             print("networkx" in sys.modules)
     """
     command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
     done = subprocess.run(command, env=offline_environment, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["False", "False", "True"]
+    assert done.stdout.split() == ["False", "False", "False", "True"]

@@ -151,7 +151,7 @@ def networkx_copy(view: GraphView, asked: Asked) -> nx.MultiDiGraph:
     import networkx as nx
 
     copy = nx.MultiDiGraph()
-    for node, data in view.graph.nodes(data=True):
+    for node, data in view.links.nodes.items():
         if isinstance(node, int):
             copy.add_node(node, id=data["id"], name=data["name"], type=data["type"])
     hidden = view.hidden(asked.known_at)

@@ -113,8 +113,8 @@ def _checked(written: bytes) -> tuple[dict[str, Any], memoryview]:
 
 
 def _node_link(view: GraphView) -> dict[str, Any]:
-    standing = [row for row in view.entities.values() if row.number in view.graph]
-    merged = [row for row in view.entities.values() if row.number not in view.graph]
+    standing = [row for row in view.entities.values() if row.number in view.links.nodes]
+    merged = [row for row in view.entities.values() if row.number not in view.links.nodes]
     values = [row for row in view.relations.values() if row.object is None]
     return {
         "directed": True,

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import merge
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
 
 Node = int | str
 """The number of an entity that stands for itself, or `v17` for the value of relation 17."""
+Beyond = dict[Node, dict[Node, dict[int, Any]]]
+"""For each node its neighbours, and for each of these the edges there, keyed by the number of their relation."""
+
+
+class Links(NamedTuple):
+    """What a NetworkX `MultiDiGraph` consists of: the nodes with their attributes, and the edges from and to each."""
+
+    nodes: dict[Node, Mapping[str, Any]]
+    succ: Beyond
+    pred: Beyond
 
 
 class Asked(NamedTuple):
@@ -152,11 +163,11 @@ class Nested:
 class GraphView:
     """The graph of a space at one moment, for any number of threads.
 
-    `graph` is read only: its nodes are canonical entities and values, its edges are keyed by the number of their
-    relation. `entities` and `relations` are complete, including merged and withdrawn ones.
+    The nodes of `links` are canonical entities and values. `entities` and `relations` are complete, including merged
+    and withdrawn ones.
     """
 
-    graph: nx.MultiDiGraph
+    links: Links
     entities: Mapping[int, EntityRow]
     relations: Mapping[int, RelationRow]
     names: NameIndex
@@ -172,6 +183,16 @@ class GraphView:
     """The believed relations that have others nested in them."""
     lost: bool = False
     """Whether the previous view held records that are now deleted."""
+
+    @cached_property
+    def graph(self) -> nx.MultiDiGraph:
+        """The nodes and edges for the algorithms of NetworkX, read only; to import those takes longer than a recall."""
+        import networkx as nx
+
+        graph = nx.MultiDiGraph()
+        # NetworkX makes its own graph views this way: by setting the dictionaries that a graph consists of.
+        graph._node, graph._adj, graph._pred = self.links
+        return graph
 
     def canonical(self, number: int) -> int:
         """The canonical entity: itself, or the one it was merged into in the end."""
@@ -221,11 +242,11 @@ class GraphView:
 
     def incident(self, node: Node) -> Iterator[RelationRow]:
         """All relations of a node, unordered, each once."""
-        if node not in self.graph:
+        if node not in self.links.nodes:
             return
-        for beyond in self.graph._succ[node].values():
+        for beyond in self.links.succ[node].values():
             yield from (edge["relation"] for edge in beyond.values())
-        for before, edges in self.graph._pred[node].items():
+        for before, edges in self.links.pred[node].items():
             if before != node:
                 yield from (edge["relation"] for edge in edges.values())
 
@@ -295,7 +316,7 @@ class GraphView:
 
     def drawn(self, row: RelationRow) -> bool:
         """Whether a relation is an edge, i.e. both of its ends exist."""
-        return all(node in self.graph for node in self.ends(row))
+        return all(node in self.links.nodes for node in self.ends(row))
 
     def _around(self, node: int) -> Around:
         held = self.around.get(node)

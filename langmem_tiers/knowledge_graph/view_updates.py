@@ -16,8 +16,10 @@ from langmem_tiers.knowledge_graph.conflicts import Spans, add_spans
 from langmem_tiers.knowledge_graph.name_index import NameIndex, Naming
 from langmem_tiers.knowledge_graph.view import (
     Around,
+    Beyond,
     GraphView,
     Group,
+    Links,
     Nested,
     Node,
     canonical,
@@ -30,8 +32,6 @@ from langmem_tiers.language.slugs import name_key
 from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 if TYPE_CHECKING:
-    import networkx as nx
-
     from langmem_tiers.storage.entities import EntityRow
     from langmem_tiers.storage.merges import MergeRow
 
@@ -47,9 +47,7 @@ def build_view(
     single: Callable[[str], bool] = predicates.single_by_default,
 ) -> GraphView:
     """Build a graph from all of its rows; `single` tells for which predicates only one relation holds at a time."""
-    import networkx as nx
-
-    empty = GraphView(graph=nx.MultiDiGraph(), entities={}, relations={}, names=NameIndex(), ids={}, single=single)
+    empty = GraphView(links=Links({}, {}, {}), entities={}, relations={}, names=NameIndex(), ids={}, single=single)
     return apply_changes(empty, (), entities, (), relations)
 
 
@@ -70,14 +68,14 @@ def apply_changes(
     old_links |= links.keys() & view.relations.keys()
     now_links = _replaced(view.relations, old_links, links)
     moved = _moved(view, now_people, old_people)
-    editing = _Editing(view.graph)
+    editing = _Editing(view.links)
     for number in old_links | moved:
         editing.remove(*view.ends(view.relations[number]), number)
     for number in sorted(old_people | people.keys()):
         person = now_people.get(number)
         if person is not None and canonical(now_people, number) == number:
             editing.node(number, {"entity": person, "id": person.id, "name": person.name, "type": person.type})
-        elif number in editing.graph:
+        elif number in editing.links.nodes:
             editing.drop(number)
     put = links.keys() | (moved & now_links.keys())
     for number in sorted(put):
@@ -85,7 +83,7 @@ def apply_changes(
     gone = [view.relations[number] for number in old_links | moved]
     come = [now_links[number] for number in put]
     fresh = GraphView(
-        graph=editing.graph,
+        links=editing.links,
         entities=now_people,
         relations=now_links,
         names=_names(view, old_people, people),
@@ -239,30 +237,24 @@ def _by_node(entities: Mapping[int, EntityRow], rows: Sequence[RelationRow]) -> 
 class _Editing:
     """A copy-on-write copy of a graph, which shares all unchanged parts with the original."""
 
-    def __init__(self, graph: nx.MultiDiGraph) -> None:
-        import networkx as nx
-
-        # NetworkX makes its own graph views this way: by setting the dictionaries that a graph consists of.
-        self.graph = nx.MultiDiGraph()
-        self.graph._node = dict(graph._node)
-        self.graph._adj = dict(graph._adj)
-        self.graph._pred = dict(graph._pred)
+    def __init__(self, links: Links) -> None:
+        self.links = Links(dict(links.nodes), dict(links.succ), dict(links.pred))
         self._out: set[Node] = set()
         self._in: set[Node] = set()
         self._between: set[tuple[Node, Node]] = set()
 
     def node(self, node: Node, data: Mapping[str, Any]) -> None:
         """Set a node to its current attributes."""
-        if node not in self.graph._node:
-            self.graph._adj[node] = {}
-            self.graph._pred[node] = {}
+        if node not in self.links.nodes:
+            self.links.succ[node] = {}
+            self.links.pred[node] = {}
             self._out.add(node)
             self._in.add(node)
-        self.graph._node[node] = data
+        self.links.nodes[node] = data
 
     def drop(self, node: Node) -> None:
         """Remove a node without edges."""
-        for part in (self.graph._node, self.graph._adj, self.graph._pred):
+        for part in self.links:
             del part[node]
         self._out.discard(node)
         self._in.discard(node)
@@ -271,35 +263,35 @@ class _Editing:
         """Add a relation as an edge, unless one of its entities is missing."""
         if row.object is None:
             self.node(target, {"value": row.value, "unit": row.unit})
-        if subject not in self.graph._node or target not in self.graph._node:
+        if subject not in self.links.nodes or target not in self.links.nodes:
             return
         keyed = self._edges(subject, target)
         keyed[row.number] = {"relation": row, "predicate": row.predicate, "kind": row.kind, "versions": row.versions}
 
     def remove(self, subject: Node, target: Node, number: int) -> None:
         """Remove a relation, and the value node it led to."""
-        if number not in self.graph._adj.get(subject, {}).get(target, {}):
+        if number not in self.links.succ.get(subject, {}).get(target, {}):
             return
         keyed = self._edges(subject, target)
         del keyed[number]
         if keyed:
             return
-        del self.graph._adj[subject][target], self.graph._pred[target][subject]
+        del self.links.succ[subject][target], self.links.pred[target][subject]
         self._between.discard((subject, target))
         if isinstance(target, str):
             self.drop(target)
 
     def _edges(self, subject: Node, target: Node) -> dict[int, Any]:
         """The edges between two nodes, copied on first write."""
-        beyond = self._own(self.graph._adj, self._out, subject)
-        before = self._own(self.graph._pred, self._in, target)
+        beyond = self._own(self.links.succ, self._out, subject)
+        before = self._own(self.links.pred, self._in, target)
         if (subject, target) not in self._between:
             beyond[target] = before[subject] = dict(beyond.get(target, ()))
             self._between.add((subject, target))
         keyed: dict[int, Any] = beyond[target]
         return keyed
 
-    def _own(self, part: dict[Node, dict[Node, Any]], owned: set[Node], node: Node) -> dict[Node, Any]:
+    def _own(self, part: Beyond, owned: set[Node], node: Node) -> dict[Node, Any]:
         """The inner dictionary of a node, copied on first write."""
         if node not in owned:
             part[node] = dict(part[node])

@@ -137,7 +137,7 @@ def space_folder(memory: Path, name: str) -> Path:
         if not (memory / _MARK).exists():
             raise gone(memory)
         private_files.make_folder(folder)
-        private_files.secure(folder.parent, ())
+        private_files.secure_itself(folder.parent)
         private_files.secure(folder)
         database = folder / DATABASE
         lost = (folder / _SPACE_MARK).exists() and not (database.exists() and database.stat().st_size)
