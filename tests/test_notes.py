@@ -701,6 +701,17 @@ with memory.use("users/alice") as store:
         assert (embedder.documents_embedded, vectors(store), problems(space)) == (6, 8, [])
 
 
+def test_told_to_stop_the_embedder_begins_nothing_more_and_what_it_has_done_is_kept(tmp_path):
+    embedder = HashEmbedder()
+    with opened(tmp_path) as (_, store):
+        put(store, "x", *(f"robot number {number}" for number in range(8)))
+        told = noting(store, embedder, batch=2)
+        told.run(lambda: embedder.documents_embedded > 0, meanwhile=lambda: None, kept=lambda: None)
+        assert (embedder.documents_embedded, vectors(store)) == (2, 2)
+        told.run(lambda: False, meanwhile=lambda: None, kept=lambda: None)
+        assert (embedder.documents_embedded, vectors(store), told.idle()) == (8, 8, True)
+
+
 # Doctor and rebuild
 
 

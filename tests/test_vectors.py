@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,6 +102,52 @@ def chroma_owned(space) -> bool:
 
 
 # Embedding
+
+
+SMALL = EXACT.model_copy(update={"storage": StorageSettings(embed_batch=2, exact_below=0)})
+
+
+def test_the_embedder_begins_its_next_batch_before_the_vectors_of_the_last_are_stored(tmp_path):
+    asked, second = [], threading.Event()
+
+    def asking(texts, vectors):
+        asked.append(texts)
+        if len(asked) == 2:
+            second.set()
+        return vectors
+
+    with Memory.open(tmp_path, embedder=None, background=False) as memory:
+        memory.user("alice").track(sentences(6), session="s")
+        assert memory.user("alice").flush()
+    with Memory.open(tmp_path, embedder=Answering(asking), settings=SMALL, background=False) as memory:
+        flushing = threading.Thread(target=memory.user("alice").flush)
+        with memory.use("users/alice") as store, store.writing():  # nobody else can store anything
+            flushing.start()
+            assert second.wait(20)
+        flushing.join()
+        assert memory.user("alice").stats().vectors == 6
+
+
+def test_vectors_are_put_into_chroma_while_later_ones_are_computed(tmp_path):
+    files = []
+
+    def looking(_, vectors):
+        files.append(len(list(tmp_path.rglob("chroma.sqlite3"))))
+        return vectors
+
+    with opened(tmp_path, Answering(looking), SMALL) as alice:
+        for start in range(0, 24, 8):
+            alice.track(sentences(8, start), session="s")
+        assert alice.flush()
+        assert (files[0], files[-1], problems(alice)) == (0, 1, [])
+
+
+def test_a_text_that_comes_again_while_its_vector_is_computed_is_embedded_once(tmp_path):
+    embedder = HashEmbedder()
+    with opened(tmp_path, embedder, SMALL) as alice:
+        alice.track([user(f"the robot {number % 3}", str(number)) for number in range(40)], session="s")
+        assert alice.flush()
+        assert (embedder.documents_embedded, alice.stats().vectors, alice.stats().pending) == (3, 40, 0)
 
 
 def test_after_a_flush_every_piece_has_its_vector(alice):

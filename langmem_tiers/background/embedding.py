@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,10 +17,12 @@ from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.models.embedder import Embedder
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
-from langmem_tiers.models.text_vectors import TextVectors
+from langmem_tiers.models.text_vectors import EmbedsDocuments, TextVectors
+from langmem_tiers.models.threads import in_thread
 from langmem_tiers.storage import change_log, drawers, embedding_cache, notes
 from langmem_tiers.storage.change_log import Change, Kind
 from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.writing.turns import embedded_text
 
@@ -68,10 +73,17 @@ class TextSource:
         """The name of a model's cursor."""
         return f"{self.cursor}{model}"
 
+    def reached(self, connection: Connection, space: str, model: str) -> int:
+        """The position of the log up to which a model is done."""
+        return change_log.cursor(connection, space, self.cursor_name(model))
+
+    def after(self, connection: Connection, space: str, position: int, *, most: int = 10_000) -> list[Change]:
+        """Changes that tell of new texts, after a position of the log."""
+        return change_log.read(connection, space, after=position, kinds={self.added}, most=most)
+
     def behind(self, connection: Connection, space: str, model: str, *, most: int = 10_000) -> list[Change]:
-        """Changes that have not been processed yet."""
-        after = change_log.cursor(connection, space, self.cursor_name(model))
-        return change_log.read(connection, space, after=after, kinds={self.added}, most=most)
+        """Those that have not been processed yet."""
+        return self.after(connection, space, self.reached(connection, space, model), most=most)
 
 
 def _missing_chunks(connection: Connection, space: str, model: str, ranges: Ranges) -> list[Text]:
@@ -114,6 +126,51 @@ NOTES = TextSource(
 SOURCES: Mapping[str, TextSource] = MappingProxyType({"drawers": DRAWERS, "notes": NOTES})
 
 
+class _Stopped(Exception):
+    """What waits for the embedder is not begun any more."""
+
+
+class _Beside:
+    """The embedder in other threads, one call at a time, in the order in which they were asked for."""
+
+    def __init__(self, embedder: Embedder, stop: Callable[[], bool]) -> None:
+        self.name = embedder.name
+        self._embedder = embedder
+        self._stop = stop
+        self._closed = False
+        self._last: Future[Vectors] | None = None
+
+    def begin(self, texts: Sequence[str]) -> Callable[[], Vectors]:
+        """Ask for the vectors of texts; the result waits for them, or raises what the embedder raised."""
+        self._last = in_thread(partial(self._embed, texts, self._last))
+        return self._last.result
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of texts."""
+        return self.begin(texts)()
+
+    def close(self) -> None:
+        """Wait for the call that runs; what comes after it is not begun."""
+        self._closed = True
+        if self._last is not None:
+            wait([self._last])
+
+    def _embed(self, texts: Sequence[str], before: Future[Vectors] | None) -> Vectors:
+        if before is not None:
+            wait([before])
+        if self._closed or self._stop():
+            raise _Stopped
+        return self._embedder.embed_documents(texts)
+
+
+class _Block(NamedTuple):
+    """Changes of the log that come next, after the position `old`, and their texts without a vector."""
+
+    old: int
+    news: Sequence[Change]
+    texts: Sequence[Text]
+
+
 @dataclass(frozen=True)
 class Embedding:
     """Embeds the texts of one source in one space, `batch` per transaction, `ahead` of these in order of length."""
@@ -137,39 +194,101 @@ class Embedding:
             EmbeddingUnavailable: the model cannot be reached; the cursor stays where it is.
             InvalidVector: no text gets a usable vector; the cursor stays where it is.
         """
-        space, model = self.database.space, self.embedder.name
-        with self.database.reading() as connection:
-            old = change_log.cursor(connection, space, self.source.cursor_name(model))
-            news = change_log.first_drawers(self.source.behind(connection, space, model), self.batch * self.ahead)
-            missing = self.source.missing(connection, space, model, _ranges(news)) if news else []
-        if not news:
+        block = self._next()
+        if block is None:
             return False
-        waiting = sorted({text.text_hash: text for text in missing}.values(), key=lambda text: len(text.text))
-        for start in range(0, len(waiting), self.batch):
-            self._embed(waiting[start : start + self.batch])
+        for batch in self._batches(block.texts):
+            self._note_refused(batch, self._vectors(batch, self.embedder).embed(_by_hash(batch)))
             if stop():
                 return True  # finished batches are kept; the cursor waits for the rest
-        self._finish(old, news)
+        self._finish(block)
         return True
 
-    def _embed(self, batch: Sequence[Text]) -> None:
-        space, source = self.database.space, self.source
-        by_hash = {text.text_hash: text for text in batch}
-        vectors = TextVectors(
+    def run(self, stop: Callable[[], bool], *, meanwhile: Callable[[], object], kept: Callable[[], object]) -> None:
+        """Embed everything, so that the embedder does not wait for what comes before and after its batches.
+
+        Args:
+            stop: Checked after each batch, and before the embedder begins one.
+            meanwhile: Called for each batch while the embedder works on that or on the one before.
+            kept: Called whenever the vectors of a batch are stored.
+
+        Raises:
+            EmbeddingUnavailable, InvalidVector: as for `step`.
+        """
+        with closing(_Beside(self.embedder, stop)) as beside, suppress(_Stopped):
+            before: Callable[[], object] | None = None
+            for begun in self._begun(beside):
+                meanwhile()
+                if before is not None:
+                    before()
+                    kept()
+                before = begun
+                if stop():
+                    break
+            if before is not None:
+                before()
+                kept()
+
+    def _begun(self, beside: _Beside) -> Iterator[Callable[[], object]]:
+        """Has one batch after the other embedded; each result stores its vectors, once they are there."""
+        handed: set[bytes] = set()  # texts that may come again before their vectors are stored
+        block = self._next()
+        while block is not None:
+            fresh = [text for text in block.texts if text.text_hash not in handed]
+            handed.update(text.text_hash for text in fresh)
+            *others, last = self._batches(fresh) or [()]
+            for batch in others:
+                yield self._begin(batch, beside)
+            yield self._begin(last, beside, partial(self._finish, block))
+            block = self._next(block.news[-1].position)
+
+    def _begin(
+        self, batch: Sequence[Text], beside: _Beside, then: Callable[[], object] = lambda: None
+    ) -> Callable[[], object]:
+        vectors = self._vectors(batch, beside)
+        texts = vectors.waiting(_by_hash(batch))
+        computed = beside.begin(list(texts.values())) if texts else None
+
+        def end() -> None:
+            if computed is not None:
+                self._note_refused(batch, vectors.store(texts, computed))
+            then()
+
+        return end
+
+    def _next(self, after: int | None = None) -> _Block | None:
+        """The next changes after a position of the log, or after those that are done; None if there are none."""
+        space, model = self.database.space, self.embedder.name
+        with self.database.reading() as connection:
+            old = self.source.reached(connection, space, model) if after is None else after
+            news = change_log.first_drawers(self.source.after(connection, space, old), self.batch * self.ahead)
+            if not news:
+                return None
+            return _Block(old, news, self.source.missing(connection, space, model, _ranges(news)))
+
+    def _batches(self, texts: Iterable[Text]) -> list[Sequence[Text]]:
+        """Each text once, those of similar length together."""
+        waiting = sorted({text.text_hash: text for text in texts}.values(), key=lambda text: len(text.text))
+        return [waiting[start : start + self.batch] for start in range(0, len(waiting), self.batch)]
+
+    def _vectors(self, batch: Sequence[Text], embedder: EmbedsDocuments) -> TextVectors:
+        space, source, texts = self.database.space, self.source, {text.text_hash: text for text in batch}
+        return TextVectors(
             self.database,
-            self.embedder,
-            lambda connection, hashes: source.held(connection, space, {each: by_hash[each] for each in hashes}),
+            embedder,
+            lambda connection, hashes: source.held(connection, space, {each: texts[each] for each in hashes}),
         )
-        faults = vectors.embed({text.text_hash: text.text for text in batch})
+
+    def _note_refused(self, batch: Sequence[Text], faults: Mapping[bytes, str]) -> None:
         for text in batch:
             if text.text_hash in faults:
-                source.refused(text, faults[text.text_hash])
+                self.source.refused(text, faults[text.text_hash])
 
-    def _finish(self, old: int, news: Sequence[Change]) -> None:
-        space, model = self.database.space, self.embedder.name
+    def _finish(self, block: _Block) -> None:
+        space, model, news = self.database.space, self.embedder.name, block.news
         with self.database.writing() as connection:
             cursor = self.source.cursor_name(model)
-            if not change_log.move_cursor(connection, space, cursor, old=old, new=news[-1].position):
+            if not change_log.move_cursor(connection, space, cursor, old=block.old, new=news[-1].position):
                 return  # another process was faster, and has logged the same
             at = to_millis(self.clock())
             for first, last in _ranges(news):
@@ -178,12 +297,17 @@ class Embedding:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbedJob:
-    """Computes the vectors of a space, following the log."""
+    """Computes the vectors of a space, following the log.
+
+    Attributes:
+        beside: Does some other work while the embedder computes; told when to stop.
+    """
 
     database: Database
     embedder: GuardedEmbedder
     clock: Clock
     batch: int
+    beside: Callable[[Callable[[], bool]], object]
     name: str = "embed"
 
     def due(self, connection: Connection) -> None:
@@ -206,10 +330,9 @@ class EmbedJob:
             if waiting:
                 self.embedder.inner.prepare()
             for each in waiting:
-                while each.step(stop):
-                    self.embedder.works()
-                    if stop():
-                        return True
+                each.run(stop, meanwhile=partial(self.beside, stop), kept=self.embedder.works)
+                if stop():
+                    return True
         except (EmbeddingUnavailable, InvalidVector) as error:
             self.embedder.failed(error)
             raise EmbedderAway from error
@@ -252,6 +375,10 @@ def pending_notes(database: Database, model: str) -> int:
     with database.reading() as connection:
         news = NOTES.behind(connection, database.space, model, most=1_000_000)
         return len(notes.without_vector(connection, database.space, model, _ranges(news)))
+
+
+def _by_hash(texts: Iterable[Text]) -> dict[bytes, str]:
+    return {each.text_hash: each.text for each in texts}
 
 
 def _ranges(news: Iterable[Change]) -> list[tuple[int, int]]:

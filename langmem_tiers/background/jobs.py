@@ -6,6 +6,7 @@ A new kind of work is one class with the methods of `Job`, and one line in `jobs
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -23,6 +24,7 @@ from langmem_tiers.background.purging import PurgeJob
 from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
+from langmem_tiers.errors import StorageError
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
 from langmem_tiers.store import SpaceStore
 
@@ -103,14 +105,34 @@ class Jobs:
         return outcome
 
 
+@dataclass(frozen=True)
+class _StepOfEach:
+    """A step of each of some jobs, while the embedder computes."""
+
+    jobs: tuple[Job, ...]
+
+    def __call__(self, stop: Stop) -> None:
+        # They come again after the embedder, where what fails is an error: here, it would keep texts without vectors.
+        with suppress(StorageError):
+            for job in self.jobs:
+                if not stop():
+                    job.step(stop)
+
+
 def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
     """The jobs of an open space."""
     following: list[Job] = [FileJob(store.database, context.clock)]
-    if isinstance(context.embedder, GuardedEmbedder):
-        batch = context.settings.storage.embed_batch
-        following.append(EmbedJob(database=store.database, embedder=context.embedder, clock=context.clock, batch=batch))
     if store.chroma is not None:
         following.append(ProjectJob(store.chroma))
+    if isinstance(context.embedder, GuardedEmbedder):
+        embed = EmbedJob(
+            database=store.database,
+            embedder=context.embedder,
+            clock=context.clock,
+            batch=context.settings.storage.embed_batch,
+            beside=_StepOfEach(tuple(following)),
+        )
+        following.insert(0, embed)
     following.append(IndexFileJob(store))
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),

@@ -86,30 +86,35 @@ class EntryWriter:
         *,
         least: float,
         wrong: Collection[str] = (),
+        dates: tuple[int, int] | None = None,
     ) -> Saved:
-        """Decide what becomes of a new entry, and write that: stored, confirmed, reactivated or merged."""
+        """Decide what becomes of a new entry, and write that: stored, confirmed, reactivated or merged.
+
+        `dates` are when it was made and last changed, in milliseconds, if that was elsewhere.
+        """
         decision = decide(new, known, least=least, wrong=wrong)
         there = decision.there
         if there is None:
-            return Saved(entry=self.add(new, evidence), outcome=decision.outcome)
+            return Saved(entry=self.add(new, evidence, dates), outcome=decision.outcome)
         if decision.outcome == "known":
             kept = self._confirm(there, decision.twin or there, new, evidence)
             return Saved(entry=kept, outcome=decision.outcome)
         if decision.outcome == "reactivated":
             return Saved(entry=self._renew(there, new, evidence), outcome=decision.outcome)
         if decision.gives_way:
-            kept, gone = there, self.add(replace(new, status="inactive", reason="merged", successor=there.id), evidence)
+            merged = replace(new, status="inactive", reason="merged", successor=there.id)
+            kept, gone = there, self.add(merged, evidence, dates)
         else:
-            kept = self.add(new, evidence)
+            kept = self.add(new, evidence, dates)
             gone = self.retire(there, "merged", kept.id)
         kept = self.join(kept, gone.evidence, via=gone)
         return Saved(entry=kept, outcome=decision.outcome, merged=gone.id)
 
-    def add(self, new: NewEntry, evidence: Cited = ()) -> Entry:
-        """Store an entry and its evidence."""
+    def add(self, new: NewEntry, evidence: Cited = (), dates: tuple[int, int] | None = None) -> Entry:
+        """Store an entry and its evidence; `dates` as for `place`."""
         new = replace(new, metadata=held_back(new.content, new.category, new.metadata))
         note = _note(new) if new.status == "active" else None
-        entry = entries.put(self.connection, self.space, new, self.now, note)
+        entry = entries.put(self.connection, self.space, new, self.now, note, dates)
         if entries.add_evidence(self.connection, self.space, entry.number, evidence):
             entry = entries.by_numbers(self.connection, self.space, [entry.number])[entry.number]
         return entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from langmem_tiers.knowledge import tombstones, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.neighbours import Neighbours, same_by_words
 from langmem_tiers.knowledge.preferences import CONFIRMED
-from langmem_tiers.records import Authority, Entry, NewEntry
+from langmem_tiers.records import Authority, NewEntry
 from langmem_tiers.storage import entries
 
 if TYPE_CHECKING:
@@ -59,14 +59,35 @@ def import_entries(context: SpaceContext, several: Sequence[ImportedEntry]) -> l
     became: list[Became | InvalidInput] = []
     with context.open() as store, store.writing() as connection:
         writer = EntryWriter(connection, store.key, to_millis(context.clock()))
+        known = _Known.of(writer, several, checked)
         for imported, new in zip(several, checked, strict=True):
             if isinstance(new, InvalidInput):
                 became.append(new)
             else:
                 near = same_by_words(store, connection, new.content, least=least, settled=not became)
-                became.append(_import(writer, imported, new, near, least))
+                became.append(_import(writer, imported, new, known, near, least))
     context.wake()
     return became
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Known:
+    """What is there of those to be imported: the content of entries by their ids, and what was deleted."""
+
+    contents: dict[str, str]
+    deleted: Collection[str]
+
+    @classmethod
+    def of(
+        cls, writer: EntryWriter, several: Sequence[ImportedEntry], checked: Sequence[NewEntry | InvalidInput]
+    ) -> _Known:
+        news = [each for each in checked if isinstance(each, NewEntry)]
+        ids = {*(each.id for each in news), *map(_hashed, several)}
+        there = entries.by_ids(writer.connection, writer.space, ids)
+        return cls(
+            contents={entry_id: entry.content for entry_id, entry in there.items()},
+            deleted=tombstones.buried(writer, (each.content for each in news)),
+        )
 
 
 def _checked(context: SpaceContext, imported: ImportedEntry) -> NewEntry | InvalidInput:
@@ -76,18 +97,18 @@ def _checked(context: SpaceContext, imported: ImportedEntry) -> NewEntry | Inval
         return error
 
 
-def _import(writer: EntryWriter, imported: ImportedEntry, new: NewEntry, near: Neighbours, least: float) -> Became:
-    held = writer.read(new.id)
-    if held is not None and held.content != new.content and new.id != _hashed(imported):
+def _import(
+    writer: EntryWriter, imported: ImportedEntry, new: NewEntry, there: _Known, near: Neighbours, least: float
+) -> Became:
+    if there.contents.get(new.id, new.content) != new.content and new.id != _hashed(imported):
         new = replace(new, id=_hashed(imported), metadata={**new.metadata, "imported_id": imported.id})
-        held = writer.read(new.id)
     known = writer.known(new.content, project=None, agent=None, neighbours=near)
-    if held is not None or known.twin is not None:
+    if new.id in there.contents or known.twin is not None:
         return "known"
-    if tombstones.is_buried(writer, new.content):
+    if new.content in there.deleted:
         return "deleted"
-    saved = writer.place(new, (), known, least=least)
-    _date(writer, saved.entry if saved.entry.id == new.id else writer.existing(new.id), imported)
+    saved = writer.place(new, (), known, least=least, dates=_dates(writer.now, imported))
+    there.contents[new.id] = new.content
     return "merged" if saved.outcome == "merged" else "saved"
 
 
@@ -139,12 +160,10 @@ def _is_known(writer: EntryWriter, new: NewEntry) -> bool:
     return writer.read(new.id) is not None or writer.known(new.content, project=None, agent=None).twin is not None
 
 
-def _date(writer: EntryWriter, stored: Entry, imported: ImportedEntry) -> None:
-    """Give a newly stored entry its original dates."""
+def _dates(now: int, imported: ImportedEntry) -> tuple[int, int] | None:
+    """When an entry was made and last changed, None if it does not say; what lies in the future is clipped."""
     created = imported.created_at or imported.updated_at
     if created is None:
-        return
+        return None
     changed = max(created, imported.updated_at or created)
-    # Dates in the future are clipped.
-    times = {"created_at": min(to_millis(created), writer.now), "updated_at": min(to_millis(changed), writer.now)}
-    entries.change(writer.connection, writer.space, stored, times)
+    return min(to_millis(created), now), min(to_millis(changed), now)

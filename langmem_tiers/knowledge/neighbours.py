@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.knowledge.search import terms
-from langmem_tiers.language.paraphrase import same_fact
+from langmem_tiers.language.paraphrase import says_the_same
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.records import Entry
 from langmem_tiers.storage.change_log import moment
@@ -94,5 +94,5 @@ def same_by_words(
     """
     at = moment(connection, store.key, settled=settled)
     hits = store.notes.search(at, terms(text), None, _MOST, kinds={"entry"})
-    same = {hit.ref: hit.vector for hit in hits if same_fact(text, hit.text, None, least=least).same}
+    same = {hit.ref: hit.vector for hit in hits if says_the_same(text, hit.text, least=least)}
     return Neighbours(position=at.head, found={text: same})

@@ -117,7 +117,14 @@ def lift(writer: EntryWriter, content: str) -> None:
 
 def is_buried(writer: EntryWriter, content: str) -> bool:
     """Whether a text's statement has a tombstone."""
-    return bool(stones.among(writer.connection, writer.space, "entry", {key(content)}))
+    return bool(buried(writer, [content]))
+
+
+def buried(writer: EntryWriter, contents: Iterable[str]) -> set[str]:
+    """The texts whose statement has a tombstone."""
+    keys = {content: key(content) for content in contents}
+    found = stones.among(writer.connection, writer.space, "entry", {*keys.values()})
+    return {content for content, each in keys.items() if each in found}
 
 
 def brings_back(writer: EntryWriter, proposal: Proposal, cited: Mapping[int, Drawer]) -> bool:

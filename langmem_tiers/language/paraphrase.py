@@ -69,6 +69,12 @@ def same_fact(a: str, b: str, similarity: float | None, *, least: float = 0.9) -
     return Verdict(same=False, why="another order")
 
 
+def says_the_same(a: str, b: str, *, least: float = 0.9) -> bool:
+    """`same_fact` of sentences whose similarity is unknown, without the reason, which most of the time is for."""
+    may = wording(a).may_be(wording(b)) or plain(a) == plain(b)
+    return may and same_fact(a, b, None, least=least).same
+
+
 def difference(statement: str, parts: Sequence[str], *, by_user: bool) -> str | None:
     """Why some sentences together do not say what a statement says, without quoting them; None if they do.
 

@@ -67,15 +67,25 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A sentence in comparable form. `fronted` is true if it begins with when, where or for what."""
+    """A sentence in comparable form. `fronted` is true if it begins with when, where or for what.
+
+    `fixed` are the words that no other form stands for: names, and what is no word of letters.
+    """
 
     words: tuple[Word, ...]
     turning: tuple[str, ...]
     asks: bool
     being: frozenset[str]
     fronted: bool
+    texts: frozenset[str]
+    fixed: frozenset[str]
+
+    def may_be(self, other: Wording) -> bool:
+        """Whether each word may have one that is alike in the other; most pairs of sentences are told apart by this."""
+        return len(self.words) == len(other.words) and self.fixed <= other.texts and other.fixed <= self.texts
 
 
+@lru_cache(maxsize=4096)
 def plain(text: str) -> str:
     """A text without case, blanks and outer punctuation, to recognise repetitions."""
     whole = unicodedata.normalize("NFKC", text).translate(_STRAIGHT).replace('"', "").casefold()
@@ -96,6 +106,8 @@ def wording(text: str) -> Wording:
         asks=text.rstrip("\"' ").endswith("?"),
         being=frozenset(BEING[token.folded] for token in tokens if token.folded in BEING),
         fronted=bool(tokens) and tokens[0].folded in _FRONTED,
+        texts=frozenset(word.text for word in words),
+        fixed=frozenset(word.text for word in words if word.name or not word.text.isalpha()),
     )
 
 

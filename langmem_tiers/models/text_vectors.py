@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
 from sqlalchemy import Connection
 
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
-from langmem_tiers.models.embedder import Embedder
 from langmem_tiers.storage import embedding_cache
 from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.embedding_cache import Vectors
 
 # A text that every embedder accepts.
 _PLAIN = "memory"
@@ -21,6 +23,17 @@ Wanted = Callable[[Connection, Collection[bytes]], Collection[bytes]]
 """Those of some texts, by hash, that are still there when their vectors are."""
 
 
+class EmbedsDocuments(Protocol):
+    """The part of an embedder that is for texts to be stored."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """As in `Embedder`."""
+
+
 @dataclass(frozen=True)
 class TextVectors:
     """Puts the vectors of texts into the embedding cache of a space.
@@ -29,7 +42,7 @@ class TextVectors:
     """
 
     database: Database
-    embedder: Embedder
+    embedder: EmbedsDocuments
     wanted: Wanted
 
     def embed(self, texts: Mapping[bytes, str]) -> dict[bytes, str]:
@@ -39,22 +52,27 @@ class TextVectors:
             EmbeddingUnavailable: the model cannot be reached.
             InvalidVector: no text gets a usable vector.
         """
-        waiting = self._waiting(texts)
-        if not waiting:
-            return {}
-        try:
-            self._put(waiting)
-        except (EmbeddingUnavailable, InvalidVector) as error:
-            return self._embed_parts(waiting, error)
-        return {}
+        waiting = self.waiting(texts)
+        return self.store(waiting, partial(self._vectors, waiting)) if waiting else {}
 
-    def _waiting(self, texts: Mapping[bytes, str]) -> dict[bytes, str]:
+    def waiting(self, texts: Mapping[bytes, str]) -> dict[bytes, str]:
+        """Those of some texts that are not set aside."""
         with self.database.reading() as connection:
             aside = embedding_cache.refused_among(connection, self.database.space, self.embedder.name, texts)
         return {text_hash: text for text_hash, text in texts.items() if text_hash not in aside}
 
-    def _put(self, texts: Mapping[bytes, str]) -> None:
-        vectors = self.embedder.embed_documents(list(texts.values()))
+    def store(self, texts: Mapping[bytes, str], vectors: Callable[[], Vectors]) -> dict[bytes, str]:
+        """Like `embed`, for texts whose vectors were asked for before: `vectors` gives them, or raises."""
+        try:
+            self._put(texts, vectors())
+        except (EmbeddingUnavailable, InvalidVector) as error:
+            return self._embed_parts(texts, error)
+        return {}
+
+    def _vectors(self, texts: Mapping[bytes, str]) -> Vectors:
+        return self.embedder.embed_documents(list(texts.values()))
+
+    def _put(self, texts: Mapping[bytes, str], vectors: Vectors) -> None:
         with self.database.writing() as connection:
             self._require_dimension(connection, vectors.shape[1])
             wanted = self.wanted(connection, texts.keys())
@@ -108,7 +126,7 @@ class _Search:
         middle = len(texts) // 2
         for part in (texts[:middle], texts[middle:]):
             try:
-                self.vectors._put(dict(part))
+                self.vectors._put(dict(part), self.vectors._vectors(dict(part)))
                 self.failures = 0
             except (EmbeddingUnavailable, InvalidVector) as fault:
                 _raise_if_away(fault)

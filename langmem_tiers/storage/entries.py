@@ -112,8 +112,18 @@ _ACTIVE = _EVERY.where(*_IS_ACTIVE).order_by(None).order_by(*_NEWEST_FIRST)
 _CATEGORIES = select(entries.c.category, func.count()).where(*_IS_ACTIVE).group_by(entries.c.category)
 
 
-def put(connection: Connection, space: str, new: NewEntry, at: int, note: NoteText | None) -> Entry:
-    """Store an entry, without evidence so far, with its note if it has one, and log both."""
+def put(
+    connection: Connection,
+    space: str,
+    new: NewEntry,
+    at: int,
+    note: NoteText | None,
+    dates: tuple[int, int] | None = None,
+) -> Entry:
+    """Store an entry, without evidence so far, with its note if it has one, and log both.
+
+    `dates` are when it was made and last changed, if that was not now.
+    """
     steps = {_NEWEST: 1} if note is None else {_NEWEST: 1, notes.NEWEST: 1}
     counted = facts.count_up_all(connection, space, steps)
     number = counted[_NEWEST]
@@ -124,7 +134,7 @@ def put(connection: Connection, space: str, new: NewEntry, at: int, note: NoteTe
     change_log.append_all(connection, space, news, at=at)
     row = {each.name: getattr(new, each.name) for each in fields(NewEntry)}
     row |= _stored({"content": new.content, "tags": new.tags, "flags": new.flags, "metadata": new.metadata})
-    times = {"created_at": at, "updated_at": at}
+    times = dict(zip(("created_at", "updated_at"), dates or (at, at), strict=True))
     stored = {"space": space, "number": number, **row, **times}
     return _entry(connection.execute(_NEW, stored).one(), ())
 
