@@ -145,7 +145,8 @@ def test_vectors_are_put_into_chroma_while_later_ones_are_computed(tmp_path):
 def test_a_text_that_comes_again_while_its_vector_is_computed_is_embedded_once(tmp_path):
     embedder = HashEmbedder()
     with opened(tmp_path, embedder, SMALL) as alice:
-        alice.track([user(f"the robot {number % 3}", str(number)) for number in range(40)], session="s")
+        for start in range(0, 40, 8):
+            alice.track([user(f"the robot {number % 3}", str(start + number)) for number in range(8)], session="s")
         assert alice.flush()
         assert (embedder.documents_embedded, alice.stats().vectors, alice.stats().pending) == (3, 40, 0)
 
