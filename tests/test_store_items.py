@@ -11,12 +11,15 @@ from uuid import UUID, uuid4
 
 import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp
+from sqlalchemy import event
 
 from langmem_tiers import Memory, PrivacySettings, Settings, TextSettings
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidSettings, InvalidSpace, MissingUser, TextTooLong
 from langmem_tiers.integrations import TieredStore, user_label
+from langmem_tiers.integrations.store.shared_commits import Changes, SharedCommits
 from langmem_tiers.storage import notes
+from langmem_tiers.storage.items import NewItem
 from langmem_tiers.testing import HashEmbedder
 
 DOCS = ("docs",)
@@ -724,3 +727,80 @@ def test_of_a_batch_the_last_put_comes_first(store):
     store.batch([PutOp(DOCS, f"k{number}", {"text": "robot"}) for number in range(700)])
     store.batch([PutOp(DOCS, f"k{number}", {"text": "robot again"}) for number in (3, 1, 2)])
     assert keys(store.search(DOCS, limit=5)) == ["k2", "k1", "k3", "k699", "k698"]
+
+
+# Puts that wait for another one share its successor's transaction.
+
+
+class Slow:
+    """Commits by noting what it is given; the first one takes until there are so many others that wait."""
+
+    def __init__(self, others):
+        self.others = others
+        self.commits = []
+        self.shared = SharedCommits()
+
+    def __call__(self, changes):
+        if not self.commits:
+            while len(self.shared._waiting["s"]) < self.others:
+                threading.Event().wait(0.001)
+        self.commits.append([put.key for put in changes.puts])
+        if "bad" in self.commits[-1]:
+            raise InvalidInput("bad")
+
+    def put(self, *names):
+        """What became of each, all put at once."""
+        said = {}
+
+        def put(place, name):
+            item = NewItem(namespace="n", key=name, value="{}", texts=(), recalled=False)
+            try:
+                self.shared.write("s", Changes(puts=[item]), self)
+            except InvalidInput as error:
+                said[place] = error.message
+
+        threads = []
+        for place, name in enumerate(names):
+            threads.append(threading.Thread(target=put, args=(place, name)))
+            threads[-1].start()
+            while place and not self.commits and len(self.shared._waiting.get("s", ())) < place:
+                threading.Event().wait(0.001)
+        for thread in threads:
+            thread.join(20)
+        return said
+
+
+def test_those_that_wait_while_one_is_written_are_one_transaction():
+    slow = Slow(others=3)
+    assert slow.put("a", "b", "c", "d") == {}
+    assert (slow.commits, slow.shared._waiting) == ([["a"], ["b", "c", "d"]], {})
+
+
+def test_of_several_that_are_written_together_each_has_its_own_error():
+    slow = Slow(others=3)
+    assert slow.put("a", "b", "bad", "d") == {2: "bad"}
+    assert slow.commits == [["a"], ["b", "bad", "d"], ["b"], ["bad"], ["d"]]
+
+
+def test_of_two_for_one_key_the_later_one_is_another_transaction():
+    slow = Slow(others=3)
+    assert slow.put("a", "b", "b", "c") == {}
+    assert slow.commits == [["a"], ["b"], ["b", "c"]]
+
+
+def test_many_puts_at_once_are_all_there_and_take_fewer_transactions(store, memory):
+    def put(thread):
+        for number in range(20):
+            store.put(ALICE, f"{thread}-{number}", {"n": number})
+
+    store.put(ALICE, "first", {})
+    with memory.use("users/alice") as opened, opened.reading() as connection:
+        engine, commits = connection.engine, []
+    event.listen(engine, "commit", commits.append)
+    threads = [threading.Thread(target=put, args=(thread,)) for thread in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.search(ALICE, limit=1000)) == 121
+    assert len(commits) < 120

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from langchain_core.runnables.config import ensure_config
@@ -32,6 +33,7 @@ from langmem_tiers.graphs.node import memory_of
 from langmem_tiers.integrations.store import checks, values
 from langmem_tiers.integrations.store.caller import Caller
 from langmem_tiers.integrations.store.naming import TIERS, USERS, Namespace, Places, SpaceOf, part, told
+from langmem_tiers.integrations.store.shared_commits import Changes, SharedCommits
 from langmem_tiers.integrations.store.tiers import Tiers
 from langmem_tiers.integrations.store.values import Asked, Looks
 from langmem_tiers.recall.request import parse
@@ -194,15 +196,6 @@ def _begins(op: ListNamespacesOp) -> Namespace:
     return max(prefixes, key=len, default=())
 
 
-@dataclass(kw_only=True)
-class _Changes:
-    """What is to be done in one space."""
-
-    puts: list[NewItem] = field(default_factory=list)
-    drops: list[Place] = field(default_factory=list)
-    refreshed: list[Place] = field(default_factory=list)
-
-
 class Writing:
     """Writes items into the spaces of their namespaces, and through the tiers what belongs to them.
 
@@ -219,7 +212,7 @@ class Writing:
         self._memory = caller.memory
         self._tiers = tiers
         self._fields = fields
-        self._changes: defaultdict[str, _Changes] = defaultdict(_Changes)
+        self._changes: defaultdict[str, Changes] = defaultdict(Changes)
         self._for_tiers: list[PutOp] = []
         for op in {(op.namespace, op.key): op for op in ops}.values():  # of several for one key the last one
             if op.namespace[0] == TIERS:
@@ -237,8 +230,8 @@ class Writing:
         for name, places in read.items():
             self._changes[name].refreshed += places
 
-    def run(self) -> None:
-        """Write all of it.
+    def run(self, commits: SharedCommits) -> None:
+        """Write all of it, together with what others are writing at the same time.
 
         Raises:
             ReadOnlyForMembers, AccessDenied: the caller may not write to one of the spaces; nothing was written.
@@ -248,7 +241,7 @@ class Writing:
             self._caller.require_writable(name)
         for name, changes in self._changes.items():
             if changes.puts or has_space(self._memory.path, name):
-                self._run(name, changes)
+                commits.write(name, changes, partial(self._commit, name))
         for op in self._for_tiers:
             self._tiers.put(op)
 
@@ -265,7 +258,7 @@ class Writing:
             ttl=checks.milliseconds(op.ttl),
         )
 
-    def _run(self, name: str, changes: _Changes) -> None:
+    def _commit(self, name: str, changes: Changes) -> None:
         at = to_millis(self._memory.clock())
         # A note that something was read may be lost.
         durable = bool(changes.puts or changes.drops)
@@ -286,7 +279,7 @@ class TieredStore(FrontDoor):
     can also be written, `drawers`, `episodes`, `documents` and `relations`.
 
     A put is on disk when it returns, and found by the next search. All puts of a batch into one space are one
-    transaction.
+    transaction, and so are those that come from several threads or tasks while another one is written.
 
     Args:
         memory: The open memory.
@@ -325,6 +318,7 @@ class TieredStore(FrontDoor):
         self.ttl_config = ttl
         checks.ttl_config(ttl)
         self._fields = None if fields is None else arguments.texts(fields, "fields")
+        self._commits = SharedCommits()
 
     def __repr__(self) -> str:
         return f"TieredStore({self.memory!r})"
@@ -351,7 +345,7 @@ class TieredStore(FrontDoor):
         reading = StoreReads(caller=caller, places=self.places, tiers=tiers, omit_expired=omit_expired)
         results = reading.results(asked)
         writing.refresh(reading.refreshed)
-        writing.run()
+        writing.run(self._commits)
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:

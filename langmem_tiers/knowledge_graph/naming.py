@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 from langmem_tiers.errors import InvalidText, SecretRefused, TextTooLong
 from langmem_tiers.language import kinship
@@ -154,9 +155,14 @@ def check_type(given: str) -> str:
     """
     if not isinstance(given, str):
         raise InvalidText(f"{type_of(given)} is no type of entity.", way_out="Give a word such as person.")
-    plain = name_key(given[: 10 * _LONGEST_TYPE]) or "other"
+    return _checked_type(given[: 10 * _LONGEST_TYPE])
+
+
+@lru_cache(maxsize=256)
+def _checked_type(given: str) -> str:
+    plain = name_key(given) or "other"
     plain = "organisation" if plain == "organization" else plain
-    require_harmless(given[: 10 * _LONGEST_TYPE], "type", secrets=False, way_out="Give a word such as person.")
+    require_harmless(given, "type", secrets=False, way_out="Give a word such as person.")
     if len(plain) > _LONGEST_TYPE or not _TYPE.fullmatch(plain):
         raise InvalidText(f"{beginning(given, 40)!a} is no type of entity.", way_out="Give a word such as person.")
     return plain

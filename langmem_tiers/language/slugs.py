@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from langmem_tiers.language.words import folded, is_part_of_word
 
@@ -43,6 +44,7 @@ def slug_words(text: str) -> list[str]:
     return "".join(char if is_part_of_word(char) else " " for char in plain).split()
 
 
+@lru_cache(maxsize=4096)
 def name_key(name: str) -> str:
     """The name in the form used for comparison: case, width and blanks do not matter, accents do. Accepts any text.
 
