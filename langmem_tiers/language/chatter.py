@@ -95,8 +95,11 @@ def adds_nothing(text: str, before: str, names: Collection[str] = ()) -> bool:
 
 
 def _telling(text: str, asked: Collection[str], names: Collection[str]) -> list[str]:
-    said = [word for word in meaningful_words(text) if word not in names and word not in _CHAT]
-    return [word for word in said if word not in FILLER or stem(word) in asked]
+    return [
+        word
+        for word in meaningful_words(text)
+        if word not in _CHAT and word not in names and (word not in FILLER or stem(word) in asked)
+    ]
 
 
 def is_chatter(text: str, asked: Collection[str] = (), names: Collection[str] = ()) -> bool:
@@ -108,11 +111,11 @@ def is_chatter(text: str, asked: Collection[str] = (), names: Collection[str] = 
         >>> is_chatter("haha, that's great"), is_chatter("Miso is a cat.")
         (True, False)
     """
-    said = words(text)
-    chat = [word for word in said if word in PLEASANTRIES or word in _CHAT]
-    if asked and any(stem(word) in asked for word in chat):
+    said = set(words(text))
+    if said.difference(STOPWORDS, _CHAT, names):
         return False
-    return not said or (bool(chat) and all(word in STOPWORDS or word in _CHAT or word in names for word in said))
+    chat = said & (PLEASANTRIES | _CHAT)
+    return not said or (bool(chat) and not any(stem(word) in asked for word in chat))
 
 
 def telling_part(text: str, names: Collection[str] = (), *, asking: bool = True) -> tuple[int, int]:
@@ -153,6 +156,6 @@ def _tells(sentence: str, names: Collection[str]) -> bool:
     said = words(sentence)
     if not said:
         return any(is_part_of_word(sign) for sign in sentence)
-    if any(word in _ANSWERS or word.endswith("n't") for word in said):
+    if not _ANSWERS.isdisjoint(said) or "n't " in f"{' '.join(said)} ":
         return True
-    return any(word not in STOPWORDS and word not in _CHAT and word not in names for word in said)
+    return bool(set(said).difference(STOPWORDS, _CHAT, names))

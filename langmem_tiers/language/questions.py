@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from langmem_tiers.errors import InvalidPeriod
 from langmem_tiers.language import kinship
@@ -210,6 +211,7 @@ def asks_for_answers(query: str) -> bool:
     return _ANSWERS.search(query[:LOOKED_AT]) is not None
 
 
+@lru_cache(maxsize=4)  # each step of a recall asks for those of one message
 def spans(text: str, asked: date) -> tuple[TimeSpan, ...]:
     """The periods that a query asked on a given day refers to.
 

@@ -67,6 +67,8 @@ def words(text: str) -> list[str]:
         shown = unicodedata.normalize("NFKC", shown).translate(_STRAIGHT)
     small = shown.casefold()
     found: list[str] = (_ASCII_WORD if small.isascii() else _WORD).findall(small)
+    if "'" not in small:
+        return found
     return [_CLITIC.sub("", word) if "'" in word else word for word in found]
 
 

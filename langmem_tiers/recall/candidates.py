@@ -6,8 +6,9 @@ drawer and step took longer than the search.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.columns import tuples
 from langmem_tiers.language.first_person import PREFERS, TELLS
 from langmem_tiers.language.questions import asks_advice, spans
 from langmem_tiers.language.words import words
 from langmem_tiers.matching import Covered, Values, coverage, matched
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.request import Query, RecallRequest
-from langmem_tiers.recall.scoring import DrawerSpeaker, SessionEvidence
+from langmem_tiers.recall.scoring import DrawerSpeaker
 from langmem_tiers.recall.sources import Key, SpaceSnapshot
 from langmem_tiers.recall.telemetry import Stopwatch
 from langmem_tiers.storage import drawers
@@ -216,7 +218,7 @@ def _best(found: dict[int, float], most: int, later: frozenset[int], only: Colle
 
 
 def _column(scores: Mapping[int, float], drawers: NDArray[np.int64]) -> Column:
-    return np.array([scores.get(drawer, np.nan) for drawer in drawers.tolist()])
+    return np.array(list(map(scores.get, drawers.tolist(), repeat(np.nan))), np.float64)
 
 
 def _ranked(source: SpaceSnapshot, channels: _Channels, query: Query, request: RecallRequest) -> list[FoundDrawer]:
@@ -230,12 +232,17 @@ def _ranked(source: SpaceSnapshot, channels: _Channels, query: Query, request: R
     factors = scoring.factors(own=source.own, trust=trust, age=age, settings=settings)
     score = np.asarray(scoring.score(signals, factors, settings))
     channel = {"keyword": channels.keyword, "vector": channels.vector, **channels.named}
-    found = [
-        FoundDrawer(source.name, source.own, facts, (source.name, facts.number), *by_name)
-        for facts, *by_name in zip(
-            rows.facts(), _by_drawer(channel), _by_drawer(signals), _by_drawer(factors), score.tolist(), strict=True
-        )
-    ]
+    by_field = {
+        "space": repeat(source.name),
+        "own": repeat(source.own),
+        "facts": rows.facts(),
+        "key": zip(repeat(source.name), rows.numbers.tolist()),
+        "scores": _by_drawer(channel, len(score)),
+        "signals": _by_drawer(signals, len(score)),
+        "factors": _by_drawer(factors, len(score)),
+        "score": score.tolist(),
+    }
+    found = list(tuples(FoundDrawer, by_field))
     return [found[place] for place in np.lexsort((rows.numbers, -rows.said_at, -score)).tolist()]
 
 
@@ -243,19 +250,18 @@ def _signals(channels: _Channels, query: Query, request: RecallRequest) -> dict[
     """All candidates' signals by name."""
     rows = channels.rows
     # An earlier identical question matches itself best: that is no evidence for its session.
-    answers = zip(rows.room.tolist(), channels.match.tolist(), rows.content_hash, strict=True)
-    sessions = scoring.evidence((room, match) for room, match, content in answers if content != query.content_hash)
-    evident = [sessions.get(room, SessionEvidence()) for room in rows.room.tolist()]
+    again = [content == query.content_hash for content in rows.content_hash]
+    best, support = scoring.evidence(rows.room, np.where(again, 0.0, channels.match))
     times = spans(query.text, request.now.date())
-    signals = {
+    signals: dict[str, Column] = {
         "match": channels.match,
         "previous": channels.previous,
-        "session": np.array([each.best for each in evident]),
-        "support": np.array([each.support for each in evident]),
+        "session": best,
+        "support": support,
         "time": scoring.nearness(times, rows.said_at) if times else np.zeros(len(rows.numbers)),
         "asked": _asked(rows, query),
         "statement": (rows.states & TELLS > 0).astype(np.float64),
-        "preference": (rows.states & PREFERS > 0) * float(asks_advice(query.text)),
+        "preference": ((rows.states & PREFERS > 0) & asks_advice(query.text)).astype(np.float64),
     }
     if query.latest:
         signals["latest"] = scoring.newness(np.nan_to_num(channels.match), rows.room, rows.said_at)
@@ -272,12 +278,12 @@ def _asked(rows: Rows, query: Query) -> Column:
     return np.array([values[place] for place in rows.voice.tolist()])
 
 
-def _by_drawer(columns: Mapping[str, Values]) -> Iterator[dict[str, float]]:
-    """Each drawer's values by name, without unknown ones."""
-    names = list(columns)
-    table = np.round(np.stack(np.broadcast_arrays(*columns.values())).T, _DECIMALS)
+def _by_drawer(columns: Mapping[str, Values], count: int) -> Iterable[dict[str, float]]:
+    """The values of each of so many drawers by name, without unknown ones."""
+    table = np.empty((count, len(columns)))
+    for place, column in enumerate(columns.values()):
+        table[:, place] = column
+    by_name = map(dict, map(zip, repeat(tuple(columns)), np.round(table, _DECIMALS).tolist()))
     if np.isfinite(table).all():
-        yield from (dict(zip(names, values, strict=True)) for values in table.tolist())
-        return
-    for values in table.tolist():
-        yield {name: value for name, value in zip(names, values, strict=True) if not isnan(value)}
+        return by_name
+    return ({name: value for name, value in each.items() if not isnan(value)} for each in by_name)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import log
 
-from langmem_tiers.clock import to_millis
 from langmem_tiers.language.chatter import acknowledges, adds_nothing, asks, is_chatter, substance
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.needs import is_list
@@ -19,6 +18,7 @@ from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.storage import drawers
+from langmem_tiers.storage.drawers import DrawerFacts
 from langmem_tiers.types import CandidateVerdict, Drawer
 
 # The best score and match are looked for among so many of the first candidates.
@@ -56,10 +56,12 @@ class Lines:
         self._questions = {_place(found) for found in first if asks(self._texts.get(found.key, ""))}
         self._near, self._far = _parted(fitting, self._is_near)
         self._texts |= read_texts(sources, [found.key for found in self._near if found.key not in self._texts])
+        self._before: dict[Key, DrawerFacts] = {}
 
     def judged(self) -> Iterator[tuple[FoundDrawer, CandidateVerdict]]:
         """Every candidate with its verdict; those that are `shown` in the order in which they get a line."""
         yield from ((found, "below_best") for found in self._far)
+        self._read_before()
         chatter, telling = _parted(self._near, self._is_chatter)
         yield from ((found, "chatter") for found in chatter)
         for place, found in enumerate(_spread(telling, self._request.settings.spread)):
@@ -123,16 +125,30 @@ class Lines:
 
     def _only_reacts(self, found: FoundDrawer) -> bool:
         """Whether it is a reply of the assistant that adds nothing to the message before it: "What a great novel!"."""
-        text, signals = self._texts.get(found.key), found.signals
-        if found.facts.role != "assistant" or found.facts.speaker:
+        before = self._before.get(found.key)
+        if before is None or before.said_at > found.facts.said_at or not _by_others(before, found.facts):
             return False
+        said = self._texts.get((found.space, before.number), "")
+        return not asks(said) and adds_nothing(self._texts[found.key], said, self._names)
+
+    def _read_before(self) -> None:
+        """Read what was said before those replies of the assistant that may only react to it."""
+        replies = [found for found in self._near if self._may_react(found)]
+        for source in self._sources.values():
+            of_source = [found for found in replies if found.space == source.name]
+            rows = source.store.columns.rows(source.drawers_at, [found.facts.previous for found in of_source])
+            facts = {each.number: each for each in rows.facts()}
+            before = ((found.key, facts.get(found.facts.previous)) for found in of_source)
+            self._before |= {key: each for key, each in before if each is not None}
+        wanted = {(space, each.number) for (space, _), each in self._before.items()}
+        self._texts |= read_texts([*self._sources.values()], wanted - self._texts.keys())
+
+    def _may_react(self, found: FoundDrawer) -> bool:
+        """Whether it is a reply of the assistant of which nothing but its words says that it adds something."""
+        facts, signals = found.facts, found.signals
         named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
-        if text is None or named or found.facts.states & TELLS:
-            return False
-        before = self._beside(found, -1)
-        if before is None or to_millis(before.said_at) > found.facts.said_at or asks(before.content):
-            return False
-        return adds_nothing(text, before.content, self._names)
+        replies = facts.role == "assistant" and not facts.speaker and facts.previous and not facts.states & TELLS
+        return bool(replies) and not named and found.key in self._texts
 
     def _beside(self, found: FoundDrawer, steps: int) -> Drawer | None:
         """The current message before or after one, if somebody else said it."""
@@ -141,6 +157,10 @@ class Lines:
         if other is None or other.status != "active" or (other.role, other.speaker) == (facts.role, facts.speaker):
             return None
         return other
+
+
+def _by_others(before: DrawerFacts, facts: DrawerFacts) -> bool:
+    return (before.role, before.speaker) != (facts.role, facts.speaker)
 
 
 def _place(found: FoundDrawer) -> tuple[str, int, int]:
@@ -156,8 +176,10 @@ def _parted(
     found: Sequence[FoundDrawer], test: Callable[[FoundDrawer], bool]
 ) -> tuple[list[FoundDrawer], list[FoundDrawer]]:
     """Those that pass the test, and the others."""
-    passed = {each.key for each in found if test(each)}
-    return [each for each in found if each.key in passed], [each for each in found if each.key not in passed]
+    passed, others = list[FoundDrawer](), list[FoundDrawer]()
+    for each in found:
+        (passed if test(each) else others).append(each)
+    return passed, others
 
 
 def _spread(found: Sequence[FoundDrawer], discount: float) -> list[FoundDrawer]:

@@ -62,6 +62,8 @@ def fitting(sources: Sequence[SpaceSnapshot], query: Query, found: list[FoundDra
     The words of "what do you know about me" and "what's coming up" are no reason to show anything, and plans and wishes
     are no part of a list of what was done.
     """
+    if not query.needs:
+        return found
     wanted = {each.key for each in found if each.signals.get("needed", 0.0) > 0}
     if asks_for_all(query.needs) or (wanted and any(need.ahead for need in query.needs)):
         return [each for each in found if each.key in wanted]

@@ -8,9 +8,11 @@ from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 from langmem_tiers.clock import to_millis
+from langmem_tiers.columns import records
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all, has_best
@@ -496,7 +498,7 @@ class Recall:
         return replace(recalled, receipt=replace(receipt, number=kept, timings=self._watch.timings()))
 
     def _receipt(self, result: RecallResult, tokens: int) -> Receipt:
-        request, verdicts = self._request, result.chosen.verdicts
+        request = self._request
         return Receipt(
             number=0,
             space=self._own.name,
@@ -505,20 +507,7 @@ class Recall:
             query=self.query.text,
             at=request.now,
             verdict=result.verdict,
-            candidates=tuple(
-                Candidate(
-                    space=found.space,
-                    drawer=found.facts.number,
-                    pointer=self._reference(found),
-                    session=found.facts.session,
-                    scores=found.scores,
-                    signals=found.signals,
-                    factors=found.factors,
-                    score=round(found.score, 4),
-                    verdict=verdicts.get(found.key, "shown"),
-                )
-                for found in result.ranked
-            ),
+            candidates=self._candidates(result.ranked, result.chosen.verdicts),
             known=tuple(each.candidate(verdict) for each, verdict in result.known),
             timings=self._watch.timings(),
             tokens=tokens,
@@ -527,9 +516,25 @@ class Recall:
             limits=self._request.limits,
         )
 
-    def _reference(self, found: FoundDrawer) -> str:
-        own = found.space == self._own.name
-        return found.facts.pointer if own else beside(found.facts.pointer, found.space)
+    def _candidates(
+        self, ranked: Sequence[FoundDrawer], verdicts: Mapping[Key, CandidateVerdict]
+    ) -> tuple[Candidate, ...]:
+        if not ranked:
+            return ()
+        spaces, owned, facts, keys, scores, signals, factors, fused = zip(*ranked, strict=True)
+        told = zip((each.pointer for each in facts), spaces, owned, strict=True)
+        by_field = {
+            "space": spaces,
+            "drawer": (each.number for each in facts),
+            "pointer": (pointer if own else beside(pointer, space) for pointer, space, own in told),
+            "session": (each.session for each in facts),
+            "scores": scores,
+            "signals": signals,
+            "factors": factors,
+            "score": map(round, fused, repeat(4)),
+            "verdict": map(verdicts.get, keys, repeat("shown")),
+        }
+        return records(Candidate, len(ranked), by_field)
 
     def _keep(self, kept: KeptRecall) -> int | KeptRecall | None:
         """Its number, or the receipt of the same call that was stored first.

@@ -7,8 +7,7 @@ weights are settings.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,33 +56,25 @@ def trust(origin: str, settings: RecallSettings) -> float:
     return settings.trust.get(origin, min(settings.trust.values(), default=1.0))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SessionEvidence:
-    """The evidence for a session: its best match, and the mean of the next three (missing ones count 0)."""
-
-    best: float = 0.0
-    support: float = 0.0
-
-
-def evidence(matches: Iterable[tuple[int, float]]) -> dict[int, SessionEvidence]:
-    """The evidence for each room, computed from its drawers' matches.
+def evidence(room: NDArray[np.int32], match: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For each drawer the evidence for its room: its best match, and the mean of the next three (missing ones count 0).
 
     Several modest hits in one session count for more than one lucky hit: the best match raises all of its drawers, and
     so, less, do the three that follow.
 
     Example:
-        >>> evidence([(7, 0.5), (7, 0.375), (8, 0.9)])[7]
-        SessionEvidence(best=0.5, support=0.125)
+        >>> best, support = evidence(np.array([7, 8, 7]), np.array([0.5, 0.9, 0.375]))
+        >>> best.tolist(), support.tolist()
+        ([0.5, 0.9, 0.5], [0.125, 0.0, 0.125])
     """
-    by_room: dict[int, list[float]] = defaultdict(list)
-    for room, match in matches:
-        by_room[room].append(match)
-    return {room: _of_one(values) for room, values in by_room.items()}
-
-
-def _of_one(values: list[float]) -> SessionEvidence:
-    best, *others = sorted(values, reverse=True)[: 1 + _SUPPORTING]
-    return SessionEvidence(best=best, support=sum(others) / _SUPPORTING)
+    order = np.lexsort((-match, room))
+    begins = np.concatenate([[True], room[order][1:] != room[order][:-1]])[: len(order)]
+    session, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
+    behind = np.arange(len(order)) - first[session]
+    counted = np.where((behind > 0) & (behind <= _SUPPORTING), match[order], 0.0)
+    of_each = np.empty_like(session)
+    of_each[order] = session
+    return match[order][first][of_each], (np.bincount(session, counted) / _SUPPORTING)[of_each]
 
 
 def nearness(asked: Sequence[TimeSpan], said_at: NDArray[np.int64]) -> NDArray[np.float64]:

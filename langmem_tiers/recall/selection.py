@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.language import predicates
@@ -82,14 +83,17 @@ def choose(
     outside = _outside(sources, ranked, query, times) if times else frozenset[Key]()
     chosen, best = Chosen(names=speakers(ranked), outside=outside), _Best(ranked, request, before)
     fitting: list[FoundDrawer] = []
+    least = request.threshold
     for found in ranked:
         verdict = best.not_new(found) or ("outside_dates" if found.key in outside else None)
         if verdict is None:
-            verdict = "judged_unfit" if none_fits else _below_threshold(found, fitting, request)
+            verdict = "judged_unfit" if none_fits else _below_threshold(found, request.threshold, least)
         if verdict is None and best.is_copy(found):
             verdict = "duplicate"
         if verdict is None:
             fitting.append(found)
+            if found.score >= request.threshold:
+                least = request.threshold * request.settings.threshold_share
         else:
             chosen.verdicts[found.key] = verdict
     lines = Lines(sources, fitting, query, request, chosen.names)
@@ -213,13 +217,13 @@ class _Best:
         self._request, self._before = request, before
         self._until = None if request.until is None else to_millis(request.until)
         self._contents = {before.query_hash}
-        self._own = {found.facts.content_hash for found in ranked if found.own and not self._is_later(found)}
+        self._ranked = ranked
 
     def not_new(self, found: FoundDrawer) -> CandidateVerdict | None:
         """Why the model does not need such a candidate, whatever its score, or None."""
-        if self._is_later(found):
+        if self._until is not None and self._is_later(found):
             return "outside_dates"
-        if self._is_in_window(found):
+        if found.own and self._is_in_window(found):
             return "in_window"
         if found.key in self._before.shown:
             return "already_shown"
@@ -230,31 +234,30 @@ class _Best:
     def is_copy(self, found: FoundDrawer) -> bool:
         """Whether a better one says the same. The space's own come before those of a fallback."""
         content = found.facts.content_hash
-        if content in self._contents or (not found.own and content in self._own):
+        if content in self._contents or (not found.own and content in self._own_contents):
             return True
         self._contents.add(content)
         return False
+
+    @cached_property
+    def _own_contents(self) -> set[bytes]:
+        return {found.facts.content_hash for found in self._ranked if found.own and not self._is_later(found)}
 
     def _is_later(self, found: FoundDrawer) -> bool:
         return self._until is not None and found.facts.said_at > self._until
 
     def _is_in_window(self, found: FoundDrawer) -> bool:
-        if not found.own:
-            return False
         if self._before.window is not None:
             return found.facts.number in self._before.window
         return found.facts.session == self._request.session and found.facts.turns_back < self._request.window_turns
 
 
-def _below_threshold(
-    found: FoundDrawer, fitting: Sequence[FoundDrawer], request: RecallRequest
-) -> CandidateVerdict | None:
+def _below_threshold(found: FoundDrawer, threshold: float, least: float) -> CandidateVerdict | None:
+    """Its verdict if its score is not the `least` that is enough now."""
     # A reranker's choice always fits; a candidate it was sent but did not choose must fit by its own score.
-    if found.scores.get("rerank"):
-        return None
-    opened = "rerank" not in found.scores and any(other.score >= request.threshold for other in fitting)
-    least = request.threshold * (request.settings.threshold_share if opened else 1)
-    return None if found.score >= least else "below_threshold"
+    if found.score < least and not found.scores.get("rerank"):
+        return "below_threshold"
+    return "below_threshold" if found.score < threshold and found.scores.get("rerank") == 0 else None
 
 
 def asked_again(sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer], query: Query) -> frozenset[Key]:

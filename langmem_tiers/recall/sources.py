@@ -144,7 +144,7 @@ class Look:
 def read_drawers(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[Key, Drawer]:
     """Current drawers in full, by space and number; the pointers of a fallback say its name."""
     return {
-        (source.name, number): replace(drawer, pointer=source.reference(drawer.pointer))
+        (source.name, number): drawer if source.own else replace(drawer, pointer=source.reference(drawer.pointer))
         for source, numbers in _by_source(sources, wanted)
         for number, drawer in drawers.read(source.connection, source.key, numbers).items()
         if source.is_intact(number, drawer.content)

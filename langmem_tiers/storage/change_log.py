@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, sel
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import changes, cursors
-from langmem_tiers.storage.statements import here, insert_new, plausible, put_row
+from langmem_tiers.storage.statements import Prepared, here, insert_new, plausible, put_row
 
 Kind = Literal[
     "drawers.added",  # subject..until are the numbers of new drawers
@@ -64,13 +64,13 @@ class Moment:
     """The changes of any kind after the position of the oldest follower that asked, once one has: for all of them."""
 
 
-_NEWEST = select(func.max(changes.c.position)).where(*here(changes))
+_NEWEST = Prepared(select(func.max(changes.c.position)).where(*here(changes)))
 
 
 def moment(connection: Connection, space: str, until: int | None = None, *, settled: bool = False) -> Moment:
     """The moment that a connection sees."""
-    head = int(connection.execute(_NEWEST, {"space": space}).scalar_one() or 0)
-    return Moment(connection, head, until, settled)
+    ((newest,),) = _NEWEST.rows(connection, space=space)
+    return Moment(connection, int(newest or 0), until, settled)
 
 
 @dataclass(frozen=True, kw_only=True)

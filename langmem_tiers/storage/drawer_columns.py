@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from operator import sub
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select
 
+from langmem_tiers.columns import tuples
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.change_log import Moment
@@ -74,25 +76,27 @@ class Rows:
 
     def facts(self) -> Iterator[DrawerFacts]:
         """The facts of each, in order."""
-        columns = (self.numbers, self.room, self.place, self.voice, self.states, self.said_at)
-        listed = (column.tolist() for column in columns)
-        for number, room, place, voiced, states, said_at, content_hash in zip(*listed, self.content_hash, strict=True):
-            voice = self.voices[voiced]
-            session, wing, address = self.addresses[room]
-            yield DrawerFacts(
-                number=number,
-                room=room,
-                place=place,
-                session=session,
-                pointer=drawer_pointer(wing, address, place),
-                turns_back=self.places[room] - place,
-                content_hash=content_hash,
-                origin=voice.origin,
-                role=voice.role,
-                speaker=voice.speaker,
-                states=states,
-                said_at=said_at,
-            )
+        if not len(self.numbers):
+            return iter(())
+        rooms, places = self.room.tolist(), self.place.tolist()
+        sessions, wings, addresses = zip(*map(self.addresses.__getitem__, rooms), strict=True)
+        roles, origins, speakers = zip(*map(self.voices.__getitem__, self.voice.tolist()), strict=True)
+        by_name = {
+            "number": self.numbers.tolist(),
+            "room": rooms,
+            "place": places,
+            "session": sessions,
+            "pointer": map(drawer_pointer, wings, addresses, places),
+            "turns_back": map(sub, map(self.places.__getitem__, rooms), places),
+            "content_hash": self.content_hash,
+            "origin": origins,
+            "role": roles,
+            "speaker": speakers,
+            "states": self.states.tolist(),
+            "said_at": self.said_at.tolist(),
+            "previous": self.previous.tolist(),
+        }
+        return tuples(DrawerFacts, by_name)
 
 
 _READ = ("number", "room", "place", "said_at", "content_hash", "states", "superseded_by", "role", "origin", "speaker")

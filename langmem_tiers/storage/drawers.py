@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.storage.schema import changes, chunks, closets, drawers, rooms, turns, wings
-from langmem_tiers.storage.statements import among, batches, here, listed, numbered, plausible
+from langmem_tiers.storage.statements import Prepared, among, batches, here, listed, numbered, plausible
 from langmem_tiers.types import Drawer
 
 
@@ -33,7 +33,10 @@ class NewDrawer:
 
 
 class DrawerFacts(NamedTuple):
-    """What ranking needs to know about a drawer. A tuple, because a recall makes a hundred of them."""
+    """What ranking needs to know about a drawer. A tuple, because a recall makes a hundred of them.
+
+    `previous` is the drawer said just before it in its room, 0 if there is no current one.
+    """
 
     number: int
     room: int
@@ -47,6 +50,7 @@ class DrawerFacts(NamedTuple):
     speaker: str | None
     states: int
     said_at: int
+    previous: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,11 +72,11 @@ class KnownTurns:
 # Returns at least one row, so that the newest change is always known; the joins let SQLite use its indexes.
 _HEAD = select(func.coalesce(func.max(changes.c.position), 0).label("head")).where(*here(changes)).subquery()
 _NAMED = (turns.c.session == bindparam("session"), turns.c.message_id.in_(bindparam("messages", expanding=True)))
-_KNOWN_TURNS = select(
-    _HEAD.c.head, turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by
-).select_from(
-    _HEAD.outerjoin(turns, and_(*here(turns), *_NAMED)).outerjoin(
-        drawers, and_(*here(drawers), drawers.c.number == turns.c.drawer)
+_KNOWN_TURNS = Prepared(
+    select(_HEAD.c.head, turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by).select_from(
+        _HEAD.outerjoin(turns, and_(*here(turns), *_NAMED)).outerjoin(
+            drawers, and_(*here(drawers), drawers.c.number == turns.c.drawer)
+        )
     )
 )
 
@@ -81,12 +85,12 @@ def known_turns(connection: Connection, space: str, session: str, message_ids: C
     """The wordings stored for these message ids of a session."""
     head, versions = 0, dict[str, dict[bytes, Version]]()
     for some in batches(message_ids):
-        values = {"space": space, "session": session, "messages": some}
-        for row in connection.execute(_KNOWN_TURNS, values):
-            head = row.head
-            if row.message_id is not None:
-                version = Version(drawer=row.drawer, stands=row.superseded_by is None)
-                versions.setdefault(row.message_id, {})[row.content_hash] = version
+        rows = _KNOWN_TURNS.rows(connection, space=space, session=session, messages=some)
+        for newest_change, message_id, content_hash, drawer, superseded_by in rows:
+            head = newest_change
+            if message_id is not None:
+                version = Version(drawer=drawer, stands=superseded_by is None)
+                versions.setdefault(message_id, {})[content_hash] = version
     return KnownTurns(head=head, versions=versions)
 
 
@@ -137,7 +141,7 @@ _CURRENT = (
     .order_by(drawers.c.number.desc())
     .limit(bindparam("most"))
 )
-_CURRENT_SINCE = _CURRENT.where(turns.c.drawer >= bindparam("since"))
+_CURRENT_SINCE, _CURRENT_LAST = Prepared(_CURRENT.where(turns.c.drawer >= bindparam("since"))), Prepared(_CURRENT)
 
 
 def standing(
@@ -145,8 +149,11 @@ def standing(
 ) -> list[Standing]:
     """The current turns of a session, oldest first: the last `most`, or those from the drawer `since` on."""
     given = {"space": space, "session": session, "most": -1 if most is None else most}
-    wanted = _CURRENT if since is None else _CURRENT_SINCE
-    return [Standing(*row) for row in connection.execute(wanted, given | {"since": since})][::-1]
+    if since is None:
+        rows = _CURRENT_LAST.rows(connection, **given)
+    else:
+        rows = _CURRENT_SINCE.rows(connection, **given, since=since)
+    return [Standing(*row) for row in rows][::-1]
 
 
 def tracked(connection: Connection, space: str) -> list[tuple[int, str, str]]:
@@ -220,35 +227,50 @@ class Spoken(NamedTuple):
     origin: str | None
 
 
-_SAID_LAST = (
-    select(drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.said_at, drawers.c.origin)
+# Found first and read then: of each text that is read, the hash is compared.
+_LAST = (
+    select(drawers.c.number)
     .select_from(rooms.join(drawers, and_(*here(drawers), drawers.c.room == rooms.c.number)))
     .where(*here(rooms, session=bindparam("session")), drawers.c.superseded_by.is_(None))
-    .where(drawers.c.number < bindparam("before"))
+    # No bare number: SQLite would look through all drawers up to that one, not through those of the session.
+    .where(drawers.c.number + 0 < bindparam("before"))
     .order_by(drawers.c.place.desc())
     .limit(bindparam("most"))
+)
+_SAID_LAST = Prepared(
+    select(drawers.c.role, drawers.c.speaker, drawers.c.content, drawers.c.said_at, drawers.c.origin)
+    .where(*here(drawers), drawers.c.number.in_(_LAST))
+    .order_by(drawers.c.place.desc())
 )
 
 
 def said_last(connection: Connection, space: str, session: str, *, before: int | None, most: int) -> list[Spoken]:
     """The last current turns of a session, those before a drawer if one is given, newest first."""
     values = {"space": space, "session": session, "before": before or 2**62, "most": most}
-    return [Spoken(*row) for row in connection.execute(_SAID_LAST, values)]
+    return [Spoken(*row) for row in _SAID_LAST.rows(connection, **values)]
 
 
 _OF_MESSAGES = select(turns.c.drawer).where(*here(turns), listed(turns.c.message_id))
-_OF_MESSAGES_HERE = _OF_MESSAGES.where(turns.c.session == bindparam("session"))
+_OF_MESSAGES_HERE = Prepared(_OF_MESSAGES.where(turns.c.session == bindparam("session")))
+_OF_MESSAGES_ANYWHERE = Prepared(_OF_MESSAGES)
 
 
 def of_messages(connection: Connection, space: str, session: str | None, message_ids: Collection[str]) -> set[int]:
     """The numbers of the drawers of these messages, in one session or in all."""
-    wanted = _OF_MESSAGES if session is None else _OF_MESSAGES_HERE
-    return {row.drawer for row in among(connection, wanted, message_ids, space=space, session=session)}
+    if session is None:
+        rows = _OF_MESSAGES_ANYWHERE.among(connection, message_ids, space=space)
+    else:
+        rows = _OF_MESSAGES_HERE.among(connection, message_ids, space=space, session=session)
+    return {number for (number,) in rows}
 
 
+_OF_DRAWER = (
+    *("number", "place", "role", "origin", "speaker", "content", "said_at", "recorded_at", "tags", "superseded_by"),
+    *("recall_count", "last_recalled_at", "project", "task"),
+)
 _WHOLE = (
     select(
-        drawers,
+        *(drawers.c[name] for name in _OF_DRAWER),
         rooms.c.session,
         rooms.c.address_wing,
         rooms.c.address_room,
@@ -264,14 +286,14 @@ _WHOLE = (
     )
     .where(*here(drawers))
 )
-_OF_NUMBERS = _WHOLE.where(listed(drawers.c.number))
-_AT_PLACE = _WHOLE.where(drawers.c.room == bindparam("room"), drawers.c.place == bindparam("place"))
+_OF_NUMBERS = Prepared(_WHOLE.where(listed(drawers.c.number)))
+_AT_PLACE = Prepared(_WHOLE.where(drawers.c.room == bindparam("room"), drawers.c.place == bindparam("place")))
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
     """Whole drawers by number, including superseded ones."""
-    rows = among(connection, _OF_NUMBERS, sorted(numbers), space=space)
-    return {row.number: _drawer(row) for row in rows}
+    found = map(_drawer, _OF_NUMBERS.among(connection, sorted(numbers), space=space))
+    return {drawer.number: drawer for drawer in found}
 
 
 _EXISTING = select(drawers.c.number).where(*here(drawers), listed(drawers.c.number))
@@ -284,8 +306,7 @@ def existing(connection: Connection, space: str, numbers: Collection[int]) -> se
 
 def at_place(connection: Connection, space: str, room: int, place: int) -> Drawer | None:
     """The drawer that the last part of a pointer names."""
-    row = connection.execute(_AT_PLACE, {"space": space, "room": room, "place": place}).first()
-    return None if row is None else _drawer(row)
+    return next(map(_drawer, _AT_PLACE.rows(connection, space=space, room=room, place=place)), None)
 
 
 def find_said(connection: Connection, space: str, session: str, text: str) -> int | None:
@@ -307,13 +328,14 @@ def other_speakers(connection: Connection, space: str, speaker: str | None, *, m
     return list(connection.execute(others.limit(most)).scalars())
 
 
-_TEXTS = select(drawers.c.number, drawers.c.content_hash, drawers.c.content)
-_TEXTS = _TEXTS.where(*here(drawers), listed(drawers.c.number))
+_TEXTS = Prepared(
+    select(drawers.c.number, drawers.c.content_hash, drawers.c.content).where(*here(drawers), listed(drawers.c.number))
+)
 
 
 def texts(connection: Connection, space: str, numbers: Sequence[int]) -> dict[int, tuple[bytes, str]]:
     """Content hash and content of drawers, by number."""
-    rows = among(connection, _TEXTS, numbers, space=space)
+    rows = _TEXTS.among(connection, numbers, space=space)
     return {number: (content_hash, content) for number, content_hash, content in rows}
 
 
@@ -432,25 +454,28 @@ def count_recalled(connection: Connection, space: str, numbers: Collection[int],
         connection.execute(_COUNT_RECALLED, {"here": space, "among": sorted(numbers), "at": at})
 
 
-def _drawer(row: Row[Any]) -> Drawer:
+def _drawer(row: Sequence[Any]) -> Drawer:
+    number, place, role, origin, speaker, content, said_at, recorded_at, tags, superseded_by, *others = row
+    recall_count, last_recalled_at, project, task, session, address_wing, address_room, message_id, *named = others
+    wing, closet = named
     return Drawer(
-        number=row.number,
-        pointer=drawer_pointer(row.address_wing, row.address_room, row.place),
-        session=row.session,
-        wing=row.wing,
-        closet=row.closet_name,
-        role=row.role,
-        origin=row.origin,
-        speaker=row.speaker,
-        content=row.content,
-        said_at=from_millis(row.said_at),
-        recorded_at=from_millis(row.recorded_at),
-        tags=tuple(row.tags.split("\n")) if row.tags else (),
-        status="active" if row.superseded_by is None else "superseded",
-        superseded_by=row.superseded_by,
-        recall_count=row.recall_count,
-        last_recalled_at=None if row.last_recalled_at is None else from_millis(row.last_recalled_at),
-        message_id=row.message_id,
-        project=row.project,
-        task=row.task,
+        number=number,
+        pointer=drawer_pointer(address_wing, address_room, place),
+        session=session,
+        wing=wing,
+        closet=closet,
+        role=role,
+        origin=origin,
+        speaker=speaker,
+        content=content,
+        said_at=from_millis(said_at),
+        recorded_at=from_millis(recorded_at),
+        tags=tuple(tags.split("\n")) if tags else (),
+        status="active" if superseded_by is None else "superseded",
+        superseded_by=superseded_by,
+        recall_count=recall_count,
+        last_recalled_at=None if last_recalled_at is None else from_millis(last_recalled_at),
+        message_id=message_id,
+        project=project,
+        task=task,
     )

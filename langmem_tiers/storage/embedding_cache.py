@@ -21,7 +21,17 @@ from langmem_tiers.storage.change_log import ranges
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
 from langmem_tiers.storage.sealed_text import is_intact
-from langmem_tiers.storage.statements import among, batches, here, insert_new, listed, numbered, plausible, upsert
+from langmem_tiers.storage.statements import (
+    Prepared,
+    among,
+    batches,
+    here,
+    insert_new,
+    listed,
+    numbered,
+    plausible,
+    upsert,
+)
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -68,7 +78,7 @@ _VECTORS = (
     .select_from(chunks.join(embeddings, _VECTOR))
     .where(*here(chunks), listed(chunks.c.drawer))
 )
-_PIECES = _VECTORS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector)
+_PIECES = Prepared(_VECTORS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector))
 _STANDING_VECTORS = (
     select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
     .select_from(_STANDING_CHUNKS.join(embeddings, _VECTOR))
@@ -173,12 +183,13 @@ def nearest_pieces(
 ) -> dict[int, tuple[int, int]]:
     """Start and stop of the chunk of each of these drawers that is nearest to a query vector."""
     best: dict[int, tuple[float, tuple[int, int]]] = {}
-    rows = among(connection, _PIECES, sorted(numbers), space=space, model=model)
-    for row, vector in zip(rows, each_unpacked([row.vector for row in rows], len(query)), strict=True):
+    rows = _PIECES.among(connection, sorted(numbers), space=space, model=model)
+    vectors = each_unpacked([stored for *_, stored in rows], len(query))
+    for (drawer, start, stop, _), vector in zip(rows, vectors, strict=True):
         if vector is not None:
             similarity = float(vector @ query)
-            if row.drawer not in best or similarity > best[row.drawer][0]:
-                best[row.drawer] = similarity, (row.start, row.stop)
+            if drawer not in best or similarity > best[drawer][0]:
+                best[drawer] = similarity, (start, stop)
     return {drawer: span for drawer, (_, span) in best.items()}
 
 

@@ -226,9 +226,8 @@ class Postings:
     def _with_new(self, term: str, new: Held) -> Held:
         """The list of a word with what was just looked up, of which that of filed drawers is kept from now on."""
         kept, _ = self._kept_of(term)
-        filed, newer = zip(
-            *(np.split(each, [np.searchsorted(each, self._filed, "right")]) for each in new), strict=True
-        )
+        (said, place), (said_upto, place_upto) = new, (int(np.searchsorted(each, self._filed, "right")) for each in new)
+        filed, newer = (said[:said_upto], place[:place_upto]), (said[said_upto:], place[place_upto:])
         self._size += _length(filed) + (0 if term in self._lists else _LIST)
         kept = _joined(kept, filed) if _length(filed) else kept
         self._lists[term] = kept, self._filed

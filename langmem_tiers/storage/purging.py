@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 from langmem_tiers.storage import facts, keyword
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.schema import changes
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import Prepared, here
 
 Part = Literal["rows", "file", "chroma"]
 """The keyword index, the database file with its log, and the vectors in Chroma."""
@@ -22,7 +22,7 @@ PARTS: tuple[Part, ...] = ("rows", "file", "chroma")
 _WANTED, _AT, _NOW = "purge:wanted", "purge:wanted_at", "purge:now"
 LATEST = facts.least(_WANTED)
 """As part of a statement: the number of the latest request, 0 if there was none."""
-_SEEN = select(func.max(changes.c.position), LATEST).where(*here(changes))
+_SEEN = Prepared(select(func.max(changes.c.position), LATEST).where(*here(changes)))
 WORDS = "purge:words"
 """Counts changes that left words of replaced notes in the keyword index; there is none while it holds none."""
 
@@ -42,7 +42,7 @@ def wanted(connection: Connection, space: str) -> int:
 
 def moment(connection: Connection, space: str, until: int | None = None) -> tuple[Moment, int]:
     """The moment that a connection sees, as the change log has it, and the number of the latest request by then."""
-    head, latest = connection.execute(_SEEN, {"space": space}).one()
+    ((head, latest),) = _SEEN.rows(connection, space=space)
     return Moment(connection, int(head or 0), until), int(latest)
 
 

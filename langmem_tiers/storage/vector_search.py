@@ -181,10 +181,11 @@ class ExactIndex:
     def similarities(self, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of the best chunk of each of these drawers that are in the index."""
         found: dict[int, float] = {}
+        asked = np.fromiter(drawers, np.int64, len(drawers))
         for rows in self._parts() if drawers else ():
             # A lookup table instead of comparisons: its last place stays False, for removed rows (-1).
             wanted = np.zeros(rows.newest + 2, np.bool_)
-            wanted[[drawer for drawer in drawers if 0 <= drawer < len(wanted) - 1]] = True
+            wanted[asked[(asked >= 0) & (asked <= rows.newest)]] = True
             held = np.flatnonzero(wanted[rows.drawers[: rows.count]])
             found |= best_by_drawer(rows.drawers[held], rows.vectors(held) @ query, len(held))
         return found
@@ -291,14 +292,12 @@ def _signs(vectors: Vectors) -> NDArray[np.uint64]:
 
 def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int) -> dict[int, float]:
     """The best drawers with the similarity of their best chunk, best first, at most this many."""
-    best: dict[int, float] = {}
+    there = drawers != _GONE
+    drawers, similarities = drawers[there], similarities[there]
     order = np.argsort(-similarities, kind="stable")
-    for drawer, similarity in zip(drawers[order].tolist(), similarities[order].tolist(), strict=True):
-        if drawer != _GONE and drawer not in best:
-            best[drawer] = similarity
-            if len(best) == most:
-                break
-    return best
+    _, first = np.unique(drawers[order], return_index=True)
+    chosen = order[np.sort(first)[:most]]
+    return dict(zip(drawers[chosen].tolist(), similarities[chosen].tolist(), strict=True))
 
 
 class VectorSearch:
