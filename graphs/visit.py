@@ -23,7 +23,6 @@ from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROF
 from langmem_tiers.knowledge.tasks import Tasks
 from langmem_tiers.pointers import beside
 from langmem_tiers.storage import drawers
-from langmem_tiers.storage.folder import has_space
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
@@ -126,7 +125,7 @@ def _scope_of(
     """
     scope, asked = resolve(remembered=left), last_human(messages)
     same_run = asked is None or asked.id == left.get(ASKED)
-    if same_run or scope.task is None or "task" not in left or not has_space(memory.path, scope.space):
+    if same_run or scope.task is None or "task" not in left or not memory.backend.has(scope.space):
         return scope, left
     context = memory.context(scope.space)
     task = Tasks(context).get(scope.task) if context.settings.enabled else None
@@ -154,7 +153,7 @@ def goes_on_with(
     if asked is None or asked.id in (kept_in(state, SCOPE).get(ASKED), *kept_in(state, BLOCKS)):
         return True
     context = memory.context(scope.space, agent=agent or scope.agent)
-    if not (context.settings.enabled and has_space(memory.path, scope.space)):
+    if not (context.settings.enabled and memory.backend.has(scope.space)):
         return False
     with context.open() as store, store.reading() as connection:
         return bool(drawers.of_messages(connection, store.key, scope.session, [str(asked.id)]))

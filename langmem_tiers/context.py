@@ -44,6 +44,7 @@ class SpaceContext:
         use: Keeps the space's store open during a block; see `open`.
         role: What whoever it is for may do: a leader everything, a member read, None nothing; it may change any time.
         require_role: The same; AccessDenied instead of None.
+        exists: Whether there is a space of this name; it is not begun by that.
         wake: Makes the background look at the space.
         closing: Whether the memory is being closed: long work stops now.
         embedder: Turns texts into vectors, if that is possible now; its usage is booked for the space.
@@ -65,6 +66,7 @@ class SpaceContext:
     use: Callable[[], AbstractContextManager[SpaceStore]]
     role: Callable[[], Role | None]
     require_role: Callable[[], Role]
+    exists: Callable[[], bool]
     wake: Callable[[], None]
     closing: Callable[[], bool]
     embedder: GuardedEmbedder | NoEmbedder

@@ -51,6 +51,10 @@
     │   ├── DiskFull
     │   ├── DatabaseLocked (TimeoutError)
     │   ├── DatabaseDamaged
+    │   ├── ServerUnreachable (ConnectionError)   the database or Chroma server does not answer
+    │   ├── ServerRefused (PermissionError)   it does not let this user in, or do what is asked
+    │   ├── NotInAFolder          it is on a server, and what was asked is done to a folder
+    │   ├── ServerBusy (TimeoutError)     all connections are in use
     │   ├── ProjectionDamaged     Chroma cannot use its files
     │   ├── NewerSchema           written by a newer version of this package
     │   ├── BackupDamaged         a backup that is incomplete or changed, or none at all
@@ -424,6 +428,30 @@ class DatabaseDamaged(StorageError):
     """The file cannot be read as a database."""
 
     way_out = "Put a backup in its place; `langmem-tiers doctor` shows other problems."
+
+
+class ServerUnreachable(StorageError, ConnectionError):
+    """The server does not answer, or went away: what was not acknowledged is not stored."""
+
+    way_out = "Check that it runs and can be reached from here; the next call tries again."
+
+
+class ServerRefused(StorageError, PermissionError):
+    """The server does not let this user in, or do what was asked."""
+
+    way_out = "Check user, password and database in the address, and what the user may do in the schema."
+
+
+class NotInAFolder(StorageError):
+    """The memory is on a server, and what was asked is done to a folder with its files."""
+
+    way_out = "Use the means of the server, such as pg_dump for copies; see docs/scaling.md."
+
+
+class ServerBusy(StorageError, TimeoutError):
+    """All connections are in use."""
+
+    way_out = "Try again; if it comes often, allow more connections, or put a pool such as PgBouncer between."
 
 
 class ProjectionDamaged(StorageError):

@@ -8,19 +8,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from langmem_tiers import arguments, naming, settings_layers
+from langmem_tiers import arguments, backends, naming, settings_layers
 from langmem_tiers.access import NOBODY, Roles
 from langmem_tiers.clock import Clock, utc_now
 from langmem_tiers.errors import InvalidSpace
 from langmem_tiers.models import chat_model, providers, tokens
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
-from langmem_tiers.paths import default_folder
+from langmem_tiers.paths import default_folder, default_place
 from langmem_tiers.records import Listener
 from langmem_tiers.runtime import Runtime
 from langmem_tiers.settings import DreamSettings, Settings, fitting
 from langmem_tiers.space import Space
-from langmem_tiers.storage.folder import open_memory_folder, resolved, space_names, unreadable_spaces
+from langmem_tiers.storage.folder import resolved, unreadable_spaces
+from langmem_tiers.storage.postgres.address import is_address
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
@@ -99,20 +100,23 @@ class Memory(Runtime):
             MissingExtra: A package is not installed that `embedder`, `model` or `token_tables` in the settings needs.
             InvalidInput: Another argument has the wrong type.
         """
-        wanted = resolved(default_folder() if path is None else arguments.path(path, "path"))
+        named = default_place() if path is None else path
+        address = named if isinstance(named, str) and is_address(named) else None
+        wanted = default_folder() if address else resolved(arguments.path(named, "path"))
         in_code = None if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
         layers = settings_layers.load(wanted, in_code)
         known = layers.whole
         chosen = resolve(known.embedder if isinstance(embedder, str) and embedder == "default" else embedder)
         chosen_reranker = guarded(_or_named(reranker, known.recall.rerank.model))
-        named = _or_named(model, known.model.name)
-        chosen_model = None if named is None else chat_model.guarded(named, known.model)
+        asked = _or_named(model, known.model.name)
+        chosen_model = None if asked is None else chat_model.guarded(asked, known.model)
         if known.model.token_tables:
             tokens.require_tables()
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
         return cls(
-            open_memory_folder(wanted, prompts=known.directives),
+            backends.on_server(address, known) if address else backends.in_folder(wanted, known),
+            wanted,
             embedder=chosen,
             settings=layers,
             background=works,
@@ -197,7 +201,7 @@ class Memory(Runtime):
 
     def spaces(self) -> tuple[str, ...]:
         """Return the names of all spaces in the folder."""
-        return space_names(self.path)
+        return self.backend.names()
 
     def unreadable_spaces(self) -> tuple[Path, ...]:
         """Return space folders whose name cannot be read; opening such a space by its name repairs it."""

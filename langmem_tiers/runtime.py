@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers.access import Access, Roles
+from langmem_tiers.backends import Backend
 from langmem_tiers.background.embedding import embedded_by
 from langmem_tiers.background.worker import Worker, WorkLeft
 from langmem_tiers.clock import Clock
@@ -27,7 +28,6 @@ from langmem_tiers.models.usage import UsageTally
 from langmem_tiers.records import Listener
 from langmem_tiers.settings import Settings
 from langmem_tiers.settings_layers import LayeredSettings, with_more
-from langmem_tiers.storage.folder import has_space, space_names
 from langmem_tiers.storage.usages import Usage, UsageKey
 from langmem_tiers.store import OpenSpaces, SpaceStore
 from langmem_tiers.telemetry.logs import say
@@ -51,6 +51,7 @@ class Runtime:
 
     def __init__(
         self,
+        backend: Backend,
         path: Path,
         *,
         embedder: Embedder | None,
@@ -61,6 +62,7 @@ class Runtime:
         model: GuardedModel | None = None,
         roles: Roles | None = None,
     ) -> None:
+        self.backend = backend
         self.path = path
         self.layered = settings
         self.settings = settings.whole
@@ -89,6 +91,7 @@ class Runtime:
             self._worker.stop(_CLOSING)
         self._book()
         self._spaces.close()
+        self.backend.close()
         if self._embedder is not None:
             self._embedder.close()
 
@@ -124,6 +127,7 @@ class Runtime:
             settings_of=settings_of,
             fallbacks_of=fallbacks_of,
             clock=self.clock,
+            exists=partial(self.backend.has, name),
             use=partial(self._opened, name, caller),
             role=partial(self.access.role, caller, name),
             require_role=partial(self.access.require, caller, name),
@@ -203,7 +207,7 @@ class Runtime:
             yield store
 
     def _require_there(self, name: str) -> None:
-        if not has_space(self.path, name):
+        if not self.backend.has(name):
             raise UnknownSpace(
                 f"There is no space {name!a} in this memory to read from; none was made.",
                 space=name,
@@ -231,7 +235,7 @@ class Runtime:
         """Do or await the background work of some spaces, or of all on disk."""
         self._require_open()
         if self._worker is None:
-            wanted = space_names(self.path) if names is None else sorted(names)
+            wanted = self.backend.names() if names is None else sorted(names)
             outcomes = {self._work(name, lambda: False) for name in wanted}
             return outcomes <= {WorkLeft.DONE}
         for name in names or ():
@@ -254,9 +258,7 @@ class Runtime:
         self._spaces.require_open()
 
     def _open_space(self, name: str) -> SpaceStore:
-        store = SpaceStore(
-            self.path, name, self.settings.storage, model=self.embedding_model, graph=self.layered.of(name).graph
-        )
+        store = self.backend.open(name, model=self.embedding_model, graph=self.layered.of(name).graph)
         try:
             before = [] if self.embedding_model is None else embedded_by(store.database)
         except BaseException:
@@ -276,7 +278,7 @@ class Runtime:
 
     def _work(self, name: str, stop: Callable[[], bool]) -> WorkLeft:
         leaving = partial(self._spaces.is_kept_closed, name)
-        if not self.layered.of(name).enabled or leaving() or not has_space(self.path, name):
+        if not self.layered.of(name).enabled or leaving() or not self.backend.has(name):
             return WorkLeft.DONE
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
@@ -294,7 +296,7 @@ class Runtime:
     def _book(self) -> None:
         """Book the usage counted so far; a failure must not prevent closing."""
         for name in self.tally.spaces():
-            if not has_space(self.path, name):
+            if not self.backend.has(name):
                 continue  # booking must not bring a deleted space back
             try:
                 with self._spaces.use(name) as store:

@@ -3,77 +3,198 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple, Self
+from uuid import uuid4
 
-from langmem_tiers.errors import DatabaseLocked, MemoryClosed
+from filelock import Timeout
+
+from langmem_tiers import private_files
+from langmem_tiers.errors import DatabaseLocked, MemoryClosed, NotInAFolder
 from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.chroma import ChromaIndex
-from langmem_tiers.storage.drawer_columns import DrawerColumns
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest
-from langmem_tiers.storage.folder import DATABASE, mark_space, space_folder
-from langmem_tiers.storage.index_file import IndexFile
-from langmem_tiers.storage.keyword import Postings
+from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.folder import DATABASE, mark_space, size, space_folder
+from langmem_tiers.storage.index_file import IndexFile, files
+from langmem_tiers.storage.keyword import Postings, ServerWords, Words
+from langmem_tiers.storage.leases import Lease
 from langmem_tiers.storage.migrations import migrate
 from langmem_tiers.storage.note_index import NoteSearch
+from langmem_tiers.storage.postgres.server import PostgresRecords
 from langmem_tiers.storage.revision_index import RevisionIndex
 from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.storage.vector_search import VectorSearch
 
 # Bytes that an open space takes without its drawers, for connections and their pages; and its Chroma client.
 _OPEN, _CHROMA = 4_000_000, 10_000_000
+# Seconds after which whoever holds the right to a task on a server has lost it.
+_LONGEST_TASK = 600.0
+# Bytes of one on a server: its graph.
+_ON_SERVER = 200_000
 
 
-class SpaceStore:
+class SpaceSizes(NamedTuple):
+    """Where a space is kept, and the bytes of its records, of Chroma, and of the index file."""
+
+    where: str
+    records: int
+    chroma: int
+    index_file: int
+
+
+class SpaceStore(ABC):
     """Everything that is open for a space; `close` releases files, threads and projections.
 
-    `reading()` and `writing()` are the transactions on its records, in which `key` names it; see `SqliteFile`.
+    `reading()` and `writing()` are the transactions on its records, in which `key` names it; see `Database`.
     """
 
+    index_file: IndexFile | None = None
+    chroma: ChromaIndex | None = None
+    folder: Path | None = None
+    """The folder of its files, None if it is on a server."""
+
     def __init__(
-        self, memory: Path, name: str, settings: StorageSettings, *, model: str | None, graph: GraphSettings
+        self,
+        name: str,
+        database: Database,
+        *,
+        model: str | None,
+        graph: GraphProjection,
+        words: Words,
+        columns: Columns,
+        vectors: VectorSearch | None,
     ) -> None:
         self.name = name
         self.writable = True
-        self.folder = space_folder(memory, name)
-        self.database = SqliteFile(self.folder / DATABASE, settings)
-        self.key = self.database.space
-        self.reading = self.database.reading
-        self.writing = self.database.writing
-        try:
-            migrate(self.database)
-            mark_space(self.folder, name)
-        except BaseException:
-            self.database.close()
-            raise
-        self.index_file = IndexFile(self.folder, self.database, model)
-        self.chroma: ChromaIndex | None = None
-        self.vectors: VectorSearch | None = None
-        if model is not None:
-            exact_below = settings.exact_below
-            least = settings.chroma_above
-            self.chroma = ChromaIndex(self.folder, self.database, model, least=least, exact_below=exact_below)
-            self.vectors = VectorSearch(self.key, model, self.chroma, self.index_file, exact_below=exact_below)
-        self.words = Postings(self.key)
-        self.columns = DrawerColumns(self.key, self.index_file)
+        self.model = model
+        self.database = database
+        self.key = database.space
+        self.reading = database.reading
+        self.writing = database.writing
+        self.vectors = vectors
+        self.words = words
+        self.columns = columns
         self.notes = NoteSearch(self.key, model)
         self.revisions = RevisionIndex(self.key)
         self.purging = threading.Lock()
         """Held while the bytes of deleted records are erased."""
-        self.graph = GraphProjection(self.folder, self.database, graph)
+        self.graph = graph
 
-    def for_reading(self) -> SpaceStore:
-        """The same store for somebody who may only read it; it is not closed by itself."""
+    def for_reading(self) -> Self:
+        """The same store for somebody who may only read them; it is not closed by itself."""
         view = copy(self)
         view.writable, view.database = False, self.database.for_reading()
         view.writing = view.database.writing
         return view
+
+    @abstractmethod
+    def bytes_held(self) -> int:
+        """How much memory it takes, about, with what is mapped from files."""
+
+    @abstractmethod
+    def reset_index(self) -> None:
+        """Forget what is in memory of the drawers: it is read again."""
+
+    @abstractmethod
+    def exclusively(self, task: str) -> AbstractContextManager[bool]:
+        """Hold the right to a task during the block; False if somebody else has it. A crash gives it up."""
+
+    @abstractmethod
+    def sizes(self) -> SpaceSizes:
+        """How many bytes it takes, and where."""
+
+    @property
+    def in_folder(self) -> FolderStore:
+        """The same, for what is done to the files of a space.
+
+        Raises:
+            NotInAFolder: it has none.
+        """
+        raise NotInAFolder(f"The space {self.name!a} is on a server, and has no files here.")
+
+    def close(self) -> None:
+        """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file.
+
+        Raises:
+            DatabaseLocked, DiskFull: Chroma could not be marked, and will be rebuilt; everything is released.
+        """
+        with ExitStack() as last_to_first:
+            last_to_first.callback(self.database.close)
+            if self.chroma is not None:
+                last_to_first.callback(self.chroma.close)
+            last_to_first.callback(self.graph.close)
+
+
+class FolderStore(SpaceStore):
+    """A space in a folder of its own, with a SQLite file and projections in files beside it."""
+
+    folder: Path
+    index_file: IndexFile
+    columns: DrawerColumns
+
+    def __init__(
+        self, memory: Path, name: str, settings: StorageSettings, *, model: str | None, graph: GraphSettings
+    ) -> None:
+        self.folder = space_folder(memory, name)
+        database = SqliteFile(self.folder / DATABASE, settings)
+        try:
+            migrate(database)
+            mark_space(self.folder, name)
+        except BaseException:
+            database.close()
+            raise
+        key, self.index_file, vectors = database.space, IndexFile(self.folder, database, model), None
+        if model is not None:
+            exact_below, least = settings.exact_below, settings.chroma_above
+            self.chroma = ChromaIndex(self.folder, database, model, least=least, exact_below=exact_below)
+            vectors = VectorSearch(key, model, self.chroma, self.index_file, exact_below=exact_below)
+        super().__init__(
+            name,
+            database,
+            model=model,
+            graph=GraphProjection(self.folder, database, graph),
+            words=Postings(key),
+            columns=DrawerColumns(key, self.index_file),
+            vectors=vectors,
+        )
+        self.file = database
+
+    @property
+    def in_folder(self) -> FolderStore:
+        """The store itself."""
+        return self
+
+    @contextmanager
+    def exclusively(self, task: str) -> Iterator[bool]:
+        """Hold the right to a task during the block, by a lock on a file."""
+        lock = private_files.lock(self.folder / f"{task}.lock")
+        with translated(self.folder):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                ours = False
+            else:
+                ours = True
+        try:
+            yield ours
+        finally:
+            lock.release()
+
+    def sizes(self) -> SpaceSizes:
+        """How many bytes its files take."""
+        of_index = sum(file.stat().st_size for file in files(self.folder))
+        return SpaceSizes(str(self.folder), self.database.size(), size(self.folder / "chroma"), of_index)
 
     def bytes_held(self) -> int:
         """How much memory it takes, about, with what is mapped from files."""
@@ -103,17 +224,44 @@ class SpaceStore:
         if self.vectors is not None:
             self.vectors.reset()
 
-    def close(self) -> None:
-        """Release everything; Chroma is marked as closed cleanly, and the graph is written to its file.
 
-        Raises:
-            DatabaseLocked, DiskFull: Chroma could not be marked, and will be rebuilt; everything is released.
-        """
-        with ExitStack() as last_to_first:
-            last_to_first.callback(self.database.close)
-            if self.chroma is not None:
-                last_to_first.callback(self.chroma.close)
-            last_to_first.callback(self.graph.close)
+class ServerStore(SpaceStore):
+    """A space on a server. Nothing of it is kept here but its graph."""
+
+    database: PostgresRecords
+
+    def __init__(self, name: str, database: PostgresRecords, *, model: str | None, graph: GraphSettings) -> None:
+        super().__init__(
+            name,
+            database,
+            model=model,
+            graph=GraphProjection(None, database, graph),
+            words=ServerWords(database.space),
+            columns=ServerColumns(database.space),
+            vectors=None,
+        )
+
+    def bytes_held(self) -> int:
+        """How much memory it takes, about."""
+        return _ON_SERVER
+
+    def reset_index(self) -> None:
+        """Nothing: nothing of the drawers is in memory."""
+
+    @contextmanager
+    def exclusively(self, task: str) -> Iterator[bool]:
+        """Hold the right to a task during the block, by a lease that lapses after some minutes."""
+        lease = Lease(self.database, task, uuid4().hex, _LONGEST_TASK)
+        fence = lease.acquire()
+        try:
+            yield fence is not None
+        finally:
+            if fence is not None:
+                lease.release(fence)
+
+    def sizes(self) -> SpaceSizes:
+        """How many bytes its rows take."""
+        return SpaceSizes(self.database.where, self.database.size(), 0, 0)
 
 
 @dataclass

@@ -13,6 +13,7 @@ import pytest
 from langmem_tiers import Memory, Space
 from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.testing import FrozenClock, HashEmbedder
+from tests import engines
 from tests.warm_python import WarmPython
 
 # A shell tells what it starts in the background to ignore Ctrl-C, and every command of the tests would inherit that.
@@ -41,6 +42,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         told = f"the MiniLM files are not in {model.folder}; `make demo` downloads them"
         for each in wanting:
             each.add_marker(pytest.mark.skip(reason=told))
+
+
+@pytest.fixture(autouse=True)
+def _engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine that the tests run over."""
+    if engines.ENGINE == "postgres":
+        engines.of_tests(monkeypatch)
 
 
 @pytest.fixture

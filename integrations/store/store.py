@@ -38,7 +38,6 @@ from langmem_tiers.integrations.store.tiers import Tiers
 from langmem_tiers.integrations.store.values import Asked, Looks
 from langmem_tiers.recall.request import parse
 from langmem_tiers.storage import items, purging
-from langmem_tiers.storage.folder import has_space
 from langmem_tiers.storage.items import ItemRow, NewItem, Place
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ class StoreReads:
         """The query, after what it may find has been embedded."""
         query, memory = parse(op.query or "", 0), self.caller.memory
         wanted = self.caller.readable(self.places.spaces(tuple(op.namespace_prefix)))
-        there = [context.name for context in wanted if has_space(memory.path, context.name)]
+        there = [context.name for context in wanted if memory.backend.has(context.name)]
         batch = memory.settings.storage.embed_batch
         # Also for those who may only read, the host embeds.
         hosts = [memory.context(name, agent=self.caller.agent) for name in there]
@@ -240,7 +239,7 @@ class Writing:
         for name in (*self._changes, *map(self._tiers.space_of, self._for_tiers)):
             self._caller.require_writable(name)
         for name, changes in self._changes.items():
-            if changes.puts or has_space(self._memory.path, name):
+            if changes.puts or self._memory.backend.has(name):
                 commits.write(name, changes, partial(self._commit, name))
         for op in self._for_tiers:
             self._tiers.put(op)

@@ -18,7 +18,6 @@ from langmem_tiers.naming import user_space
 from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.records import Document, Episode, Relation
 from langmem_tiers.storage import drawers
-from langmem_tiers.storage.folder import has_space
 from langmem_tiers.types import Drawer
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ class Tiers:
 
     def _existing(self, name: str) -> "Space | None":
         context = self._caller.require_readable(name)
-        return self._caller.space(name) if has_space(context.folder, name) else None
+        return self._caller.space(name) if context.exists() else None
 
 
 def _parts(namespace: Namespace) -> tuple[str, str]:

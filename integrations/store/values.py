@@ -23,7 +23,6 @@ from langmem_tiers.recall.request import Query
 from langmem_tiers.settings import RecallSettings, Settings
 from langmem_tiers.storage import items
 from langmem_tiers.storage.change_log import Moment, moment
-from langmem_tiers.storage.folder import has_space
 from langmem_tiers.storage.items import ItemRow, Place
 from langmem_tiers.storage.note_index import NoteHit
 from langmem_tiers.storage.notes import NoteText
@@ -204,7 +203,7 @@ class Looks(ExitStack):
 
     def _look(self, context: "SpaceContext") -> SpaceLook | None:
         name = context.name
-        if name not in self._held and has_space(context.folder, name):
+        if name not in self._held and context.exists():
             store = self.enter_context(context.open())
             connection = self.enter_context(store.reading())
             settings = context.settings.recall

@@ -26,7 +26,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import StorageError
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
-from langmem_tiers.store import SpaceStore
+from langmem_tiers.store import FolderStore, SpaceStore
 
 Stop = Callable[[], bool]
 
@@ -133,7 +133,8 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
             beside=_StepOfEach(tuple(following)),
         )
         following.insert(0, embed)
-    following.append(IndexFileJob(store))
+    if isinstance(store, FolderStore):
+        following.append(IndexFileJob(store))
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),
         PurgeJob,

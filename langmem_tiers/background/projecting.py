@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from langmem_tiers.errors import ProjectionDamaged, StorageError
 from langmem_tiers.storage.chroma import ChromaIndex
 from langmem_tiers.storage.index_file import UnusableIndexFile, WritingStopped
-from langmem_tiers.store import SpaceStore
+from langmem_tiers.store import FolderStore
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class ProjectJob:
 class IndexFileJob:
     """Writes the file that the in-memory index of a space is mapped from, whenever enough has changed."""
 
-    store: SpaceStore
+    store: FolderStore
     name: str = "index"
 
     def due(self, connection: Connection) -> None:

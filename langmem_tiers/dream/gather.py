@@ -56,7 +56,7 @@ def gather(store: SpaceStore, settings: Settings, now: datetime, fence: int) -> 
 
 def _entries(connection: Connection, store: SpaceStore, dream: DreamSettings) -> tuple[Entry, ...]:
     seen = dreams.active_in_turn(connection, store.key, dream.entries)
-    model = None if store.chroma is None else store.chroma.model
+    model = store.model
     ids = (entry.id for entry in seen)
     vectors = {} if model is None else dreams.vectors(connection, store.key, model, ids)
     return arranged(seen, dream.batch_entries, vectors)

@@ -219,8 +219,8 @@ def trial(
         before = change_log.moment(connection, store.key)
         known = notes.newest(connection, store.key)
         apply.carry_out(connection, store.key, material, decision, settings, material.at)
-        if store.chroma is not None and vectors:
-            model, new = store.chroma.model, [(known + 1, notes.newest(connection, store.key))]
+        if store.model is not None and vectors:
+            model, new = store.model, [(known + 1, notes.newest(connection, store.key))]
             for note in notes.without_vector(connection, store.key, model, new):
                 if note.text in vectors:
                     embedding_cache.put(connection, store.key, model, [note.text_hash], vectors[note.text][None, :])

@@ -16,7 +16,7 @@ from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
-    from langmem_tiers.store import SpaceStore
+    from langmem_tiers.store import FolderStore, SpaceStore
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,9 @@ def purge(store: SpaceStore, stop: Callable[[], bool] = lambda: False) -> bool:
             upto = purging.wanted(connection, store.key)
             if upto <= purging.done(connection, store.key):
                 return True
-        parts: tuple[tuple[purging.Part, Callable[[SpaceStore], bool]], ...] = (
+        if store.folder is None:
+            return _on_server(store, upto)
+        parts: tuple[tuple[purging.Part, Callable[[FolderStore], bool]], ...] = (
             ("rows", _rows),
             ("chroma", _chroma),
             ("file", _file),
@@ -42,11 +44,19 @@ def purge(store: SpaceStore, stop: Callable[[], bool] = lambda: False) -> bool:
         for part, erase in parts:
             if stop():
                 return False
-            finished = _part(store, part, erase, upto) and finished
+            finished = _part(store.in_folder, part, erase, upto) and finished
         return finished
 
 
-def _part(store: SpaceStore, part: purging.Part, erase: Callable[[SpaceStore], bool], upto: int) -> bool:
+def _on_server(store: SpaceStore, upto: int) -> bool:
+    """A server cleans up its own files: rows that were deleted are gone after its next vacuum."""
+    with store.writing() as connection:
+        purging.purge_words(connection, store.key)
+        purging.note_all(connection, store.key, upto)
+    return True
+
+
+def _part(store: FolderStore, part: purging.Part, erase: Callable[[FolderStore], bool], upto: int) -> bool:
     with store.reading() as connection:
         if purging.of_part(connection, store.key, part) >= upto:
             return True
@@ -61,7 +71,7 @@ def _part(store: SpaceStore, part: purging.Part, erase: Callable[[SpaceStore], b
     return True
 
 
-def _rows(store: SpaceStore) -> bool:
+def _rows(store: FolderStore) -> bool:
     """The files of graph and index, copies of older schemas, and the words of deleted rows, which FTS5 only marks."""
     store.graph.discard()
     store.index_file.discard()
@@ -74,12 +84,12 @@ def _rows(store: SpaceStore) -> bool:
     return True
 
 
-def _file(store: SpaceStore) -> bool:
+def _file(store: FolderStore) -> bool:
     embedding_cache.halve_all(store.database)
-    return store.database.rewrite()
+    return store.file.rewrite()
 
 
-def _chroma(store: SpaceStore) -> bool:
+def _chroma(store: FolderStore) -> bool:
     """Away with its folder, if that may hold vectors of deleted messages: to build it anew takes longer than this may.
 
     Until the background has built it, searches go through the embedding cache.

@@ -185,10 +185,10 @@ def _similar(
     aside: Sequence[Entry], store: SpaceStore, connection: Connection, vector: Vectors | None
 ) -> NDArray[np.float64]:
     """The similarity of each entry with the query; NaN where it has no vector."""
-    if vector is None or store.chroma is None:
+    if vector is None or store.model is None:
         return np.full(len(aside), np.nan)
     hashes = [content_hash(each.content) for each in aside]
-    held = embedding_cache.of_texts(connection, store.key, store.chroma.model, hashes)
+    held = embedding_cache.of_texts(connection, store.key, store.model, hashes)
     return np.array([float(held[each] @ vector) if each in held else np.nan for each in hashes])
 
 

@@ -61,10 +61,10 @@ class _Earlier(NamedTuple):
 
 
 class GraphProjection:
-    """The graph of one space; thread-safe."""
+    """The graph of one space, with a file if it is given a folder; thread-safe."""
 
-    def __init__(self, folder: Path, database: Database, settings: GraphSettings) -> None:
-        self.path = folder / FILE
+    def __init__(self, folder: Path | None, database: Database, settings: GraphSettings) -> None:
+        self.path = None if folder is None else folder / FILE
         self._single = cache(partial(predicates.single_valued, settings=settings))
         self._database = database
         self._space = database.space
@@ -91,6 +91,8 @@ class GraphProjection:
         Raises:
             StorageError: it cannot be written.
         """
+        if self.path is None:
+            return False
         with self._writing, self._database.reading() as connection:
             moment = change_log.moment(connection, self._space)
             if not self._held:  # then the log tells whether there is enough to write
@@ -110,8 +112,7 @@ class GraphProjection:
         """Discard the graph and its file, and rebuild both from the records."""
         with self._writing, self._database.reading() as connection:
             moment = change_log.moment(connection, self._space)
-            with translated(self.path):
-                self.path.unlink(missing_ok=True)
+            self._delete_file()
             built = self._built(moment)
             with self._lock:
                 self._held = [built]
@@ -124,8 +125,8 @@ class GraphProjection:
         Raises:
             StorageError: it cannot be deleted.
         """
-        with self._writing, translated(self.path):
-            self.path.unlink(missing_ok=True)
+        with self._writing:
+            self._delete_file()
             with self._lock:
                 self._held = [held._replace(changes=_ALL) for held in self._held]
 
@@ -138,6 +139,11 @@ class GraphProjection:
             say(log, logging.WARNING, "graph_not_written", file=self.path, error=error, reason=error)
         with self._lock:
             self._held, self._earlier = [], None
+
+    def _delete_file(self) -> None:
+        if self.path is not None:
+            with translated(self.path):
+                self.path.unlink(missing_ok=True)
 
     def _at(self, moment: Moment) -> _Held:
         with self._lock:
@@ -156,8 +162,8 @@ class GraphProjection:
         if after.view is before.view or not after.view.lost:
             return after
         try:
-            self.path.unlink(missing_ok=True)
-        except OSError as error:
+            self._delete_file()
+        except StorageError as error:
             say(log, logging.WARNING, "graph_file_not_deleted", file=self.path, error=error, reason=error)
         return after._replace(changes=_ALL)
 
@@ -181,7 +187,8 @@ class GraphProjection:
             built = self._built(moment)
             if not built.view.entities:
                 return built._replace(changes=0)
-            say(log, logging.INFO, "graph_rebuilt", file=self.path, reason="it is not there")
+            if self.path is not None:
+                say(log, logging.INFO, "graph_rebuilt", file=self.path, reason="it is not there")
             return built
 
     def require_usable(self, moment: Moment) -> GraphSnapshot | None:
@@ -190,7 +197,7 @@ class GraphProjection:
         Raises:
             UnusableSnapshot: it is damaged, or belongs to other records.
         """
-        kept = snapshot.read(self.path)
+        kept = None if self.path is None else snapshot.read(self.path)
         if kept is not None and kept.position > moment.head:
             raise UnusableSnapshot(f"it stands at {kept.position}, the records at {moment.head}")
         if kept is not None and kept.mark != change_log.at(moment.connection, self._space, kept.position):

@@ -44,7 +44,8 @@ _WAL_BUG_BACKPORTED = ((3, 44, 6), (3, 50, 7))
 def examine(store: SpaceStore, model: str | None, *, deep: bool = False) -> tuple[Finding, ...]:
     """All findings on a space, in the order of the checks; `deep` reads every text and every index as well."""
     checks = (*_CHECKS, *_DEEP) if deep else _CHECKS
-    found = [finding for check in checks for finding in _carried_out(check, store, model)]
+    looked_at = [check for check in checks if store.folder is not None or check not in _OF_FILES]
+    found = [finding for check in looked_at for finding in _carried_out(check, store, model)]
     return tuple(dict.fromkeys(found))
 
 
@@ -68,7 +69,7 @@ def _sqlite_version(_store: SpaceStore, _model: str | None) -> Iterator[Finding]
 
 
 def _files(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
-    found = private_files.open_to_others(store.folder)
+    found = private_files.open_to_others(store.in_folder.folder)
     if found:
         message = f"Others may read {counted(len(found), 'file or folder', 'files and folders')}, such as {found[0]}."
         yield _note(
@@ -258,7 +259,7 @@ def _graph(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         try:
             store.graph.require_usable(now)
         except UnusableSnapshot as error:
-            folder = store.graph.path.is_dir()
+            folder = store.graph.path is not None and store.graph.path.is_dir()
             way_out = f"Remove the folder {store.graph.path}: nothing of the memory is in it." if folder else _REBUILD
             yield _problem("graph", f"Its file cannot be used: {error}", way_out)
         held = store.graph.view(now)
@@ -301,7 +302,7 @@ def _index_vectors(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
 
 def _checked_index(store: SpaceStore, intact: str, *, deep: bool) -> Iterator[Finding]:
     try:
-        reaches = store.index_file.check(deep=deep)
+        reaches = store.in_folder.index_file.check(deep=deep)
     except UnusableIndexFile as error:
         yield _problem("index file", f"Recall reads the records instead: {error}")
     else:
@@ -339,6 +340,8 @@ def _indexes(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
     return altered.indexes(store)
 
 
+# What is looked at only where a space has files of its own.
+_OF_FILES = frozenset({_sqlite_version, _files, _records, _index_file, _index_vectors, _indexes})
 _CHECKS: tuple[_Check, ...] = (
     _sqlite_version,
     _files,

@@ -219,8 +219,11 @@ def _vectors(store: SpaceStore, model: str) -> str:
     return f"vectors: {counted(len(bad), 'unusable one')} dropped, missing ones are embedded in the background"
 
 
-def _index_file(store: SpaceStore) -> Iterator[str]:
+def _index_file(opened: SpaceStore) -> Iterator[str]:
     """Read what is in memory anew, and write its file anew; a line that says so, if there was one."""
+    if opened.folder is None:
+        return
+    store = opened.in_folder
     there = bool(files(store.folder))
     try:
         store.index_file.discard()

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from langmem_tiers.background import embedding, filing
-from langmem_tiers.storage import change_log, closets, embedding_cache, index_file, inspection, notes, receipts
-from langmem_tiers.storage.folder import size
+from langmem_tiers.storage import change_log, closets, embedding_cache, inspection, notes, receipts
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import SpaceStats
 
@@ -19,13 +18,12 @@ def stats(store: SpaceStore, model: str | None, *, by_kind: bool = False) -> Spa
     unfiled = filing.pending(store.database)
     with store.reading() as connection:
         key = store.key
-        database, of_chroma = store.database.size(), size(store.folder / "chroma")
-        of_index = sum(file.stat().st_size for file in index_file.files(store.folder))
-        parts = _parts(connection, database) if by_kind else {}
+        held = store.sizes()
+        parts = _parts(connection, held.records) if by_kind else {}
         chunks, vectors = embedding_cache.counts(connection, key, model)
         return SpaceStats(
             space=store.name,
-            folder=str(store.folder),
+            folder=held.where,
             **inspection.counts(connection, key)._asdict(),
             closets=closets.count(connection, key),
             notes=notes.counts(connection, key, None)[0],
@@ -36,10 +34,10 @@ def stats(store: SpaceStore, model: str | None, *, by_kind: bool = False) -> Spa
             recalls=receipts.count(connection, key),
             log_position=change_log.head(connection, key),
             embedding_model=model,
-            database_bytes=database,
-            chroma_bytes=of_chroma,
-            index_bytes=of_index,
-            bytes_by_kind={**parts, "index file": of_index, "Chroma": of_chroma} if parts else {},
+            database_bytes=held.records,
+            chroma_bytes=held.chroma,
+            index_bytes=held.index_file,
+            bytes_by_kind={**parts, "index file": held.index_file, "Chroma": held.chroma} if parts else {},
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, and_, bindparam, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, Integer, and_, bindparam, func, insert, select, update
 
 from langmem_tiers.language.slugs import slugify
 from langmem_tiers.language.words import LOOKED_AT
@@ -52,7 +52,7 @@ class OpenCloset:
 
 
 # Statements are built once: they run for every message, and building one takes longer than running it.
-_ROOM: BindParameter[int] = bindparam("room")
+_ROOM: BindParameter[int] = bindparam("room", type_=Integer)
 _IN_CLOSET = here(drawers, room=_ROOM, closet=bindparam("closet"))
 # An altered message has no topic.
 _SAID = excerpt(drawers.c.content, 1, LOOKED_AT, otherwise="").label("text")

@@ -10,12 +10,12 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from operator import sub
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, select
+from numpy.typing import DTypeLike, NDArray
+from sqlalchemy import Connection, and_, bindparam, func, select
 
 from langmem_tiers.columns import tuples
 from langmem_tiers.pointers import drawer_pointer
@@ -24,7 +24,7 @@ from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.drawers import DrawerFacts
 from langmem_tiers.storage.index_file import IndexFile, IndexWriter, UnusableIndexFile
 from langmem_tiers.storage.schema import drawers, rooms
-from langmem_tiers.storage.statements import among, here, listed
+from langmem_tiers.storage.statements import among, here, listed, numbered
 
 _KINDS: set[change_log.Kind] = {"drawers.added", "keyword.rebuilt", *change_log.OUT_OF_INDEX}
 _TYPE = np.dtype(
@@ -105,13 +105,79 @@ _BETWEEN = (
     .where(*here(drawers), drawers.c.number.between(bindparam("first"), bindparam("last")))
     .order_by(drawers.c.number)
 )
+_BEFORE = drawers.alias("before")
+_STANDING = (
+    select(
+        *(drawers.c[name] for name in ("number", "room", "place", "said_at", "content_hash", "states")),
+        *(rooms.c[name] for name in ("session", "address_wing", "address_room", "drawers")),
+        func.coalesce(_BEFORE.c.number, 0).label("before"),
+        *(drawers.c[name] for name in Voice._fields),
+    )
+    .select_from(
+        drawers.join(rooms, numbered(rooms, drawers.c.room)).outerjoin(
+            _BEFORE,
+            and_(
+                _BEFORE.c.space == drawers.c.space,
+                _BEFORE.c.room == drawers.c.room,
+                _BEFORE.c.place == drawers.c.place - 1,
+                _BEFORE.c.superseded_by.is_(None),
+            ),
+        )
+    )
+    .where(*here(drawers), drawers.c.superseded_by.is_(None), listed(drawers.c.number))
+)
 _ADDRESSES = select(rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room).where(
     *here(rooms), listed(rooms.c.number)
 )
 
 
-class DrawerColumns:
+class Columns(Protocol):
     """The facts of drawers by number; superseded drawers have none."""
+
+    def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
+        """The current ones among these drawers, in this order."""
+
+    def said_after(self, moment: Moment, at: int) -> frozenset[int]:
+        """The current drawers that were said after a time."""
+
+
+class ServerColumns:
+    """The facts of drawers, asked of the engine each time; nothing is kept."""
+
+    def __init__(self, space: str) -> None:
+        self._space = space
+
+    def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
+        """The current ones among these drawers, in this order."""
+        found = {row.number: row for row in among(moment.connection, _STANDING, list(numbers), space=self._space)}
+        rows = [found[number] for number in numbers if number in found]
+        voices = {each: place for place, each in enumerate(dict.fromkeys(Voice(*row[-3:]) for row in rows))}
+
+        def column(name: str, kind: DTypeLike) -> NDArray[Any]:
+            return np.array([getattr(row, name) for row in rows], kind)
+
+        return Rows(
+            numbers=column("number", np.int64),
+            previous=column("before", np.int64),
+            room=column("room", np.int32),
+            place=column("place", np.int32),
+            voice=np.array([voices[Voice(*row[-3:])] for row in rows], np.int32),
+            states=column("states", np.uint8),
+            said_at=column("said_at", np.int64),
+            content_hash=[bytes(row.content_hash) for row in rows],
+            voices=list(voices),
+            addresses={row.room: (row.session, row.address_wing, row.address_room) for row in rows},
+            places={row.room: row.drawers for row in rows},
+        )
+
+    def said_after(self, moment: Moment, at: int) -> frozenset[int]:
+        """The current drawers that were said after a time."""
+        later = (*here(drawers, self._space), drawers.c.superseded_by.is_(None), drawers.c.said_at > at)
+        return frozenset(moment.connection.execute(select(drawers.c.number).where(*later)).scalars())
+
+
+class DrawerColumns:
+    """The facts of drawers by number, in memory; see `Columns`."""
 
     def __init__(self, space: str, file: IndexFile) -> None:
         self._space = space

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import (
     BindParameter,
-    ColumnClause,
     Connection,
+    Text,
     bindparam,
     delete,
     func,
-    literal_column,
     or_,
     select,
+    type_coerce,
     update,
 )
 
@@ -53,10 +53,15 @@ class EntityRow(NamedTuple):
     aliases: tuple[str, ...]
 
 
-_ALIASES: ColumnClause[str] = literal_column(
-    "(SELECT json_group_array(name) FROM (SELECT alias.name FROM entity_aliases AS alias"
-    " WHERE alias.space = entities.space AND alias.entity = entities.number ORDER BY alias.at, alias.slug))"
+_alias = entity_aliases.alias("alias")
+_OWN_ALIASES = (
+    select(type_coerce(_alias.c.name, Text).label("name"))
+    .where(_alias.c.space == entities.c.space, _alias.c.entity == entities.c.number)
+    .order_by(_alias.c.at, _alias.c.slug)
+    .correlate(entities)
+    .subquery()
 )
+_ALIASES = select(func.json_group_array(_OWN_ALIASES.c.name)).scalar_subquery()
 _COLUMNS = (entities.c[name] for name in EntityRow._fields[:-1])
 _EVERY = select(*_COLUMNS, _ALIASES.label("aliases")).where(*here(entities))
 _NEW = upsert(entities)

@@ -231,7 +231,7 @@ def count_recalled(connection: Connection, space: str, ids: Collection[str], at:
 
 
 _ARCHIVED = func.coalesce(cursors.c.position, 0)
-_SESSION: BindParameter[str | None] = bindparam("session")
+_SESSION: BindParameter[str | None] = bindparam("session", type_=Text)
 _CURSOR_NAME = literal(_CURSOR) + cast(rooms.c.number, Text)
 _UNARCHIVED = (
     select(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Integer, LargeBinary, Text
+from sqlalchemy import BigInteger, Integer, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 
@@ -56,7 +56,21 @@ def _ending_sqlite(element: Any, compiler: Any, **how: Any) -> str:
 
 @compiles(ending, "postgresql")
 def _ending(element: Any, compiler: Any, **how: Any) -> str:
-    return f"right({compiler.process(element.clauses, **how)})"
+    text, count = (compiler.process(each, **how) for each in element.clauses)
+    return f"right({text}, CAST({count} AS integer))"
+
+
+class substr(GenericFunction[str]):
+    """A part of a text: from a character, counted from 1, and how many, else to its end."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(substr, "postgresql")
+def _substr(element: Any, compiler: Any, **how: Any) -> str:
+    text, *numbers = (compiler.process(each, **how) for each in element.clauses)
+    return f"substr({text}, {', '.join(f'CAST({each} AS integer)' for each in numbers)})"
 
 
 class json_group_array(GenericFunction[str]):
@@ -111,18 +125,6 @@ def _has_digest(_element: Any, _compiler: Any, **_how: Any) -> str:
     return "1"
 
 
-class in_bytes(GenericFunction[bytes]):
-    """A text as its bytes in UTF-8."""
-
-    type = LargeBinary()
-    inherit_cache = True
-
-
-@compiles(in_bytes, "sqlite")
-def _in_bytes_sqlite(element: Any, compiler: Any, **how: Any) -> str:
-    return f"CAST({compiler.process(element.clauses, **how)} AS BLOB)"
-
-
 class counter(GenericFunction[int]):
     """A number that is stored as a text."""
 
@@ -133,3 +135,15 @@ class counter(GenericFunction[int]):
 @compiles(counter)
 def _counter(element: Any, compiler: Any, **how: Any) -> str:
     return f"CAST({compiler.process(element.clauses, **how)} AS BIGINT)"
+
+
+class greatest(GenericFunction[int]):
+    """The greatest of several numbers."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(greatest, "sqlite")
+def _greatest_sqlite(element: Any, compiler: Any, **how: Any) -> str:
+    return f"max({compiler.process(element.clauses, **how)})"

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from sqlalchemy import Connection
@@ -155,6 +156,32 @@ _NOTHING: Held = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 _KINDS: set[change_log.Kind] = {"drawers.added", "drawers.filed", "room.refiled", "keyword.rebuilt"}
 
 
+class Words(Protocol):
+    """Answers which drawers contain a word."""
+
+    def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
+        """For each of the first 32 terms, the drawers that contain it, ascending; and how many drawers there are.
+
+        A word that very many drawers contain is left out if others say more.
+        """
+
+
+class ServerWords:
+    """Answers which drawers contain a word by asking the engine each time; nothing is kept."""
+
+    def __init__(self, space: str, *, common: int = _COMMON) -> None:
+        self._space = space
+        self._common = common
+
+    def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
+        """For each of the first 32 terms, the drawers that contain it; see `Words`."""
+        total = change_log.reached(moment, self._space, "drawers.added")
+        after = dict.fromkeys(terms[:MOST_TERMS], 0)
+        known = drawers.holding_between(moment.connection, after, upto=total, most=self._common)
+        found = [known[term] for term in terms[:MOST_TERMS]]
+        return _telling(found, self._common), total
+
+
 class Postings:
     """Answers which drawers contain a word; drawers superseded in the meantime may be among them.
 
@@ -186,8 +213,7 @@ class Postings:
             known = self._refresh(moment)
             found = (self._held if known else self._looked_up)(moment.connection, terms[:MOST_TERMS])
             total = self._newest
-        telling = [held for held in found if _length(held) < self._common]
-        return (telling if any(map(_length, telling)) else found), total
+        return _telling(found, self._common), total
 
     def _refresh(self, moment: Moment) -> bool:
         """Follow the log; False if this moment is older than the one already reached."""
@@ -243,6 +269,12 @@ class Postings:
 
     def _after(self, connection: Connection, after: Mapping[str, int]) -> dict[str, Held]:
         return drawers.holding_between(connection, after, upto=self._newest, most=self._common)
+
+
+def _telling(found: list[Held], common: int) -> list[Held]:
+    """The lists without those of words that very many have, if others say more."""
+    telling = [held for held in found if _length(held) < common]
+    return telling if any(map(_length, telling)) else found
 
 
 def _length(held: Held) -> int:

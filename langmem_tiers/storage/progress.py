@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, func, insert, or_, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, Text, bindparam, func, insert, or_, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import Entry, Said
@@ -50,7 +50,7 @@ class ProposalRow(NamedTuple):
 
 
 # Statements are built once: they run every time the background looks for work.
-_SESSION: BindParameter[str | None] = bindparam("session")
+_SESSION: BindParameter[str | None] = bindparam("session", type_=Text)
 _OF_SESSION = (*here(rooms), or_(_SESSION.is_(None), rooms.c.session == _SESSION))
 _MINED = func.coalesce(func.max(mined_windows.c.last_place), 0)
 _WAITING = (
@@ -58,7 +58,7 @@ _WAITING = (
         rooms.c.number, rooms.c.session, _MINED, rooms.c.drawers, rooms.c.touched_at, rooms.c.ended_at, rooms.c.agent
     )
     .select_from(rooms.outerjoin(mined_windows, numbered(mined_windows, rooms.c.number, "room")))
-    .group_by(rooms.c.number)
+    .group_by(rooms.c.space, rooms.c.number)
     .where(*_OF_SESSION)
     .having(rooms.c.drawers > _MINED)
     .order_by(rooms.c.number)

@@ -79,7 +79,7 @@ LAST_DRAWER, LAST_ROOM, LAST_WING, LAST_CLOSET = "last_drawer", "last_room", "la
 LAST_IN_WING = "last_room_in:"
 _HEAD = select(func.coalesce(func.max(changes.c.position), 0)).where(*here(changes)).scalar_subquery()
 _HIGHEST = select(func.coalesce(func.max(drawers.c.number), 0)).where(*here(drawers)).scalar_subquery()
-_LAST_DRAWER = select(func.max(_HIGHEST, facts.least(LAST_DRAWER))).scalar_subquery()
+_LAST_DRAWER = select(func.greatest(_HIGHEST, facts.least(LAST_DRAWER))).scalar_subquery()
 _ALWAYS = select(_HEAD.label("head"), _LAST_DRAWER.label("last_drawer")).subquery()
 _BEFORE = select(_ALWAYS, *_EVERY.selected_columns).select_from(
     _ALWAYS.outerjoin(rooms, and_(*here(rooms, session=bindparam("session"))))
@@ -128,11 +128,11 @@ def _one(connection: Connection, wanted: Select[Any]) -> Room | None:
 
 _WING = bindparam("wing", type_=Integer)
 _HIGHEST_ROOM = select(func.coalesce(func.max(rooms.c.number), 0)).where(*here(rooms)).scalar_subquery()
-_NUMBER = select(func.max(_HIGHEST_ROOM, facts.least(LAST_ROOM)) + 1).scalar_subquery()
+_NUMBER = select(func.greatest(_HIGHEST_ROOM, facts.least(LAST_ROOM)) + 1).scalar_subquery()
 _IN_WING = here(rooms, address_wing=_WING)
 _HIGHEST_IN_WING = select(func.coalesce(func.max(rooms.c.address_room), 0)).where(*_IN_WING).scalar_subquery()
 _LEAST_IN_WING = facts.least(literal(LAST_IN_WING).concat(cast(_WING, Text)))
-_ADDRESS = select(func.max(_HIGHEST_IN_WING, _LEAST_IN_WING) + 1).scalar_subquery()
+_ADDRESS = select(func.greatest(_HIGHEST_IN_WING, _LEAST_IN_WING) + 1).scalar_subquery()
 _GIVEN = ("space", "session", "wing", "project", "agent", "opened_at", "last_at", "touched_at", "drawers")
 _OPEN_ROOM = (
     insert(rooms)

@@ -51,7 +51,7 @@ def by_session(connection: Connection, space: str, since: int, until: int, proje
         select(*(rooms.c[name] for name in _OF_SESSION), *_COUNTED)
         .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
         .where(*_said(space, since, until), *([] if project is None else [drawers.c.project == project]))
-        .group_by(rooms.c.number)
+        .group_by(rooms.c.space, rooms.c.number)
         .order_by("last", rooms.c.number)
     )
     return [SessionTurns(*row) for row in connection.execute(wanted)]

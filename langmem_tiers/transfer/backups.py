@@ -52,7 +52,7 @@ from langmem_tiers.version import __version__
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
-    from langmem_tiers.store import SpaceStore
+    from langmem_tiers.store import FolderStore
 
 log = logging.getLogger(__name__)
 
@@ -287,7 +287,8 @@ class _Making:
     def _space(self, name: str, into: Container, at: int) -> BackedUpSpace:
         """Copy the records of a space, and open the copy."""
         copy = self._work / DATABASE
-        with self._context(name).use() as store:
+        with self._context(name).use() as opened:
+            store = opened.in_folder
             canary = self._copied(store, copy, at)
             found = copies.examine(copy)
             if found.fault or canary not in found.canaries:
@@ -299,7 +300,7 @@ class _Making:
             self._add(into, f"spaces/{folder.name}/{_SPACE_MARK}", mark)
         return BackedUpSpace(name=name, folder=folder.name, canary=canary, rows=dict(found.rows))
 
-    def _copied(self, store: SpaceStore, copy: Path, at: int) -> str:
+    def _copied(self, store: FolderStore, copy: Path, at: int) -> str:
         copied = 0
 
         def advance(done: int, _total: int) -> None:
@@ -309,7 +310,7 @@ class _Making:
             self._advance(self._done, max(self._total, self._done))
 
         with copies.canary(store.database, at) as canary:
-            store.database.backup(copy, advance)
+            store.file.backup(copy, advance)
         return canary
 
     def _add(self, into: Container, name: str, file: Path) -> None:

@@ -150,11 +150,12 @@ def _carried(manifest: Manifest, target: Path) -> tuple[str, ...]:
 def carry_over(ready: Prepared, old: Callable[[str], SpaceContext]) -> None:
     """Copy the spaces that stay from the memory that was there before."""
     for name in ready.carried:
-        with old(name).use() as store:
+        with old(name).use() as opened:
+            store = opened.in_folder
             folder = ready.at / "spaces" / store.folder.name
             with translated(folder):
                 private_files.make_folder(folder)
-                store.database.backup(folder / DATABASE)
+                store.file.backup(folder / DATABASE)
                 mark = (store.folder / "space.json").read_bytes()
                 private_files.replace(folder / "space.json", mark)
 

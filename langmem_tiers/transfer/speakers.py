@@ -10,7 +10,6 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge_graph.graph import KnowledgeGraph
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.naming import user_of
-from langmem_tiers.storage.folder import has_space
 from langmem_tiers.transfer.records import ImportedMessage, ImportedSession, Record
 from langmem_tiers.types import Origin
 from langmem_tiers.wording import beginning
@@ -72,7 +71,7 @@ class Speakers:
         if self._context is None:
             return ()
         context = self._context(space)
-        if not has_space(context.folder, space):
+        if not context.exists():
             return ()
         user = KnowledgeGraph(context).entity(_USER)
         return () if user is None else user.aliases

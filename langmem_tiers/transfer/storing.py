@@ -13,7 +13,6 @@ from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge.documents import Documents
 from langmem_tiers.knowledge.identity import Identity
 from langmem_tiers.storage import documents
-from langmem_tiers.storage.folder import has_space
 from langmem_tiers.transfer.readers import values
 from langmem_tiers.transfer.readers.values import digest
 from langmem_tiers.transfer.records import ImportedDocument, ImportedFact, ImportedSession
@@ -217,7 +216,7 @@ class Looking(Storing):
 
     def _became(self, record: ImportedFact | ImportedDocument, space: str) -> Became:
         try:
-            there = self._there and has_space(self._context(space).folder, space)
+            there = self._there and self._context(space).exists()
             return "deleted" if there and self.deleted(record, space) else "unknown"
         except StorageError:
             raise

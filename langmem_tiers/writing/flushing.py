@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from filelock import Timeout
-
-from langmem_tiers import private_files
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidText
 from langmem_tiers.knowledge import document_text
@@ -25,7 +21,6 @@ from langmem_tiers.language.characters import one_line
 from langmem_tiers.models.asker import RationedAsker
 from langmem_tiers.records import Entry, MiningReport
 from langmem_tiers.storage import activities, documents, drawers, entries, progress, rooms
-from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.progress import Flushed
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.trust import secrets
@@ -48,7 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ACTIVITY = "memory_flushed"
-_LOCK = "flush.lock"
+_TASK = "flush"
 _OFF = "tracking is off"
 _BUSY = "another flush of this space is under way"
 
@@ -117,7 +112,7 @@ def flush(
         return FlushReport(tracked=TrackReport(session=session or ""), skipped=_OFF)
     conversation = Conversation(session=session, project=project, agent=context.agent, task=task, history=True)
     tracked = track(context, turns, conversation)
-    with context.open() as store, _lock(store) as ours:
+    with context.open() as store, store.exclusively(_TASK) as ours:
         report = _Flush.of(context, store, tracked).run() if ours else FlushReport(tracked=tracked, skipped=_BUSY)
     if report.turns or report.noted:
         context.wake()
@@ -229,23 +224,6 @@ class _Note:
     path: str | None = None
     entries: tuple[str, ...] = ()
     reason: str = ""
-
-
-@contextmanager
-def _lock(store: SpaceStore) -> Iterator[bool]:
-    """Hold the flush lock of the space during the block; False if another flush holds it. A crash releases it."""
-    lock = private_files.lock(store.folder / _LOCK)
-    with translated(store.folder):
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            ours = False
-        else:
-            ours = True
-    try:
-        yield ours
-    finally:
-        lock.release()
 
 
 def _while_time(embed: Embed, seconds: float) -> Embed:

@@ -1,0 +1,122 @@
+"""Where the spaces of a memory are kept: in a folder, or on servers. Nothing else knows which."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
+from langmem_tiers.storage import folder
+from langmem_tiers.storage.postgres.server import PostgresServer
+from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
+
+
+class Backend(ABC):
+    """The place of a memory. `where` names it in messages."""
+
+    where: str
+
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names of all spaces, sorted."""
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Whether a space of this name exists; never begins one."""
+
+    @abstractmethod
+    def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:
+        """Open a space, which is begun if there is none.
+
+        Raises:
+            StorageError: it cannot be opened.
+        """
+
+    @abstractmethod
+    def delete(self, name: str) -> bool:
+        """Delete a space from the place; False if there was none.
+
+        Raises:
+            DatabaseLocked: another process has it open. Nothing was deleted.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what is open."""
+
+
+class FolderBackend(Backend):
+    """A folder on this machine, with a folder for each space."""
+
+    def __init__(self, path: Path, settings: StorageSettings) -> None:
+        self.path = path
+        self.where = str(path)
+        self._settings = settings
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all spaces, sorted."""
+        return folder.space_names(self.path)
+
+    def has(self, name: str) -> bool:
+        """Whether a space of this name exists."""
+        return folder.has_space(self.path, name)
+
+    def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:
+        """Open a space."""
+        return FolderStore(self.path, name, self._settings, model=model, graph=graph)
+
+    def delete(self, name: str) -> bool:
+        """Delete the folder of a space."""
+        return folder.delete_space(self.path, name)
+
+    def close(self) -> None:
+        """Nothing: each space closes its own files."""
+
+
+class ServerBackend(Backend):
+    """A PostgreSQL server for the records; vectors are on a Chroma server."""
+
+    def __init__(self, server: PostgresServer, settings: StorageSettings) -> None:
+        self.where = server.where
+        self._server = server
+        self._settings = settings
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all spaces, sorted."""
+        return self._server.names()
+
+    def has(self, name: str) -> bool:
+        """Whether a space of this name exists."""
+        return self._server.has(name)
+
+    def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:
+        """Open a space."""
+        return ServerStore(name, self._server.records(name), model=model, graph=graph)
+
+    def delete(self, name: str) -> bool:
+        """Delete all rows of a space."""
+        return self._server.delete(name)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._server.close()
+
+
+def in_folder(path: Path, settings: Settings) -> Backend:
+    """The memory in a folder; a new folder is made.
+
+    Raises:
+        StorageError: it cannot be used.
+    """
+    return FolderBackend(folder.open_memory_folder(path, prompts=settings.directives), settings.storage)
+
+
+def on_server(address: str, settings: Settings) -> Backend:
+    """The memory on a server; a new schema is made.
+
+    Raises:
+        StorageError: it cannot be used.
+        MissingExtra: the driver is not installed.
+        InvalidInput: it is no address.
+    """
+    return ServerBackend(PostgresServer(address, settings.storage), settings.storage)

@@ -1,0 +1,1 @@
+"""PostgreSQL as the engine: the records of many spaces in one database, whose keys begin with the space."""

@@ -1,0 +1,160 @@
+"""What a PostgreSQL schema holds: the tables, their partitions, the stems of words, and who sees which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from langmem_tiers.storage import schema
+from langmem_tiers.storage.changesets import TABLES
+from langmem_tiers.storage.packed_text import PackedText
+
+SPACE_SETTING = "langmem_tiers.space"
+"""The setting of a transaction that names its space: only rows of it are seen, where the role allows such a rule."""
+RECORDING = "langmem_tiers.recording"
+"""The setting of a transaction in which changed rows are noted."""
+PARTITIONS = 16
+# Tables that grow with what is said are split by space.
+_LARGE = ("drawers", "turns", "chunks", "embeddings", "changes", "receipts", "notes", "seals", "keyword", "note_words")
+# Ordered by bytes, as in a file; a server may order by the rules of a language.
+_TEXT = Text(collation="C")
+
+own = MetaData()
+"""The tables that only a server has."""
+
+steps = Table(
+    "schema_steps",
+    own,
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("name", _TEXT, nullable=False),
+    Column("version", _TEXT, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    comment="The schema's history.",
+)
+
+spaces = Table(
+    "spaces",
+    own,
+    Column("space", _TEXT, primary_key=True),
+    Column("token", _TEXT, nullable=False, comment="Another one each time a space of this name is begun."),
+    Column("made_at", BigInteger, nullable=False),
+    comment="The spaces there are; whoever writes to one holds the lock of its row.",
+)
+
+noted = Table(
+    "noted",
+    own,
+    Column("number", BigInteger, Identity(), primary_key=True),
+    Column("space", _TEXT, nullable=False),
+    Column("table_name", _TEXT, nullable=False),
+    Column("event", _TEXT, nullable=False),
+    Column("row", postgresql.JSONB, nullable=False, comment="As it was, or as it became if there was none."),
+    comment="Rows that a dream changes, during its transaction.",
+)
+
+
+def _words(name: str) -> Table:
+    return Table(
+        name,
+        own,
+        Column("space", _TEXT, ForeignKey(spaces.c.space), nullable=False),
+        Column("number", Integer, nullable=False),
+        Column("content", _TEXT, nullable=False),
+        Column("tags", _TEXT, nullable=False),
+        Column("category", _TEXT, nullable=False),
+        Column("terms", postgresql.ARRAY(_TEXT), nullable=False, comment="Stems, each after the mark of its space."),
+        PrimaryKeyConstraint("space", "number"),
+        # Without a list of pending entries, which every search would read from one end to the other.
+        Index(f"{name}_terms", "terms", postgresql_using="gin", postgresql_with={"fastupdate": "off"}),
+        comment="Words to search by.",
+    )
+
+
+words = {name: _words(name) for name in ("keyword", "note_words")}
+
+
+def tables() -> dict[str, Table]:
+    """The tables of records, as this engine keeps them."""
+    there = MetaData()
+    made: dict[str, Table] = {}
+    for table in schema.metadata.sorted_tables:
+        copied = table.to_metadata(there)
+        for column in copied.columns:
+            if isinstance(column.type, PackedText):
+                column.type = LargeBinary()
+            elif isinstance(column.type, Text):
+                column.type = _TEXT
+        made[table.name] = copied
+    return made
+
+
+def statements() -> Iterator[str]:
+    """What creates everything in an empty schema."""
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    for table in (*own.sorted_tables, *tables().values()):
+        by_space = table.name in _LARGE
+        made = str(CreateTable(table).compile(dialect=dialect))
+        yield f"{made.rstrip()} PARTITION BY HASH (space)" if by_space else made
+        for part in range(PARTITIONS if by_space else 0):
+            where = f"WITH (MODULUS {PARTITIONS}, REMAINDER {part})"
+            yield f"CREATE TABLE {table.name}_{part} PARTITION OF {table.name} FOR VALUES {where}"
+        for index in sorted(table.indexes, key=lambda each: str(each.name)):
+            yield str(CreateIndex(index).compile(dialect=dialect))
+    yield from _OF_WORDS
+    yield from _noting()
+
+
+# Porter's stemmer, as SQLite has it, without a list of words that are left out.
+_OF_WORDS = (
+    "CREATE TEXT SEARCH DICTIONARY stems (TEMPLATE = pg_catalog.snowball, LANGUAGE = english)",
+    """
+    CREATE FUNCTION terms_of(mark text, words text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT coalesce(array_agg(DISTINCT mark || coalesce((ts_lexize('stems', word))[1], word)), '{}')
+        FROM unnest(words) AS word
+    $$
+    """,
+)
+
+
+def _noting() -> Iterator[str]:
+    """Triggers that note the rows that change, in transactions that ask for it."""
+    yield """
+    CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'INSERT' THEN
+            INSERT INTO noted (space, table_name, event, row) VALUES (NEW.space, TG_ARGV[0], TG_OP, to_jsonb(NEW));
+        ELSE
+            INSERT INTO noted (space, table_name, event, row) VALUES (OLD.space, TG_ARGV[0], TG_OP, to_jsonb(OLD));
+        END IF;
+        RETURN NULL;
+    END $$
+    """
+    for name in TABLES:
+        yield (
+            f"CREATE TRIGGER note_change AFTER INSERT OR UPDATE OR DELETE ON {name} FOR EACH ROW "
+            f"WHEN (current_setting('{RECORDING}', true) = 'on') EXECUTE FUNCTION note_change('{name}')"
+        )
+
+
+def policies() -> Iterator[str]:
+    """What keeps a transaction from seeing rows of another space than its own, the owner of the tables too."""
+    own_rows = f"space = current_setting('{SPACE_SETTING}', true)"
+    for name in (*tables(), *words, noted.name):
+        yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
+        yield f"CREATE POLICY own_space ON {name} USING ({own_rows}) WITH CHECK ({own_rows})"

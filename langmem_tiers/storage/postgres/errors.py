@@ -1,0 +1,77 @@
+"""Where errors of PostgreSQL and its driver become this package's errors; bugs pass through unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import exc
+
+from langmem_tiers.errors import (
+    DatabaseDamaged,
+    DatabaseLocked,
+    DiskFull,
+    InvalidText,
+    ServerBusy,
+    ServerRefused,
+    ServerUnreachable,
+    StorageError,
+)
+
+# Classes and codes of errors (https://www.postgresql.org/docs/15/errcodes-appendix.html), the longer ones first.
+_BY_STATE: tuple[tuple[str, type[StorageError], str], ...] = (
+    ("55P03", DatabaseLocked, "Another transaction holds the space"),
+    ("57014", DatabaseLocked, "A statement took longer than it may"),
+    ("40", DatabaseLocked, "Two transactions were in each other's way"),
+    ("53100", DiskFull, "The disk of the server is full"),
+    ("53", ServerBusy, "The server has no room for another connection"),
+    ("28", ServerRefused, "The server does not let this user in"),
+    ("3D", ServerRefused, "The server has no such database"),
+    ("42501", ServerRefused, "This user may not do that"),
+    ("25006", ServerRefused, "The server takes no changes: it is a copy for reading, or is being moved"),
+    ("42P01", DatabaseDamaged, "A table of the memory is missing"),
+    ("42703", DatabaseDamaged, "A column of the memory is missing"),
+    ("23", DatabaseDamaged, "The records contradict each other"),
+    ("XX", DatabaseDamaged, "The server found its files damaged"),
+    ("57P", ServerUnreachable, "The server is going down or coming up"),
+    ("08", ServerUnreachable, "The server cannot be reached"),
+)
+# What the driver says of a text before the server sees it.
+_NO_NUL = "cannot contain NUL"
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Translate what goes wrong with a server inside the block into this package's errors, keeping the cause."""
+    try:
+        yield
+    except exc.TimeoutError as error:
+        raise ServerBusy(f"All connections to {where} are in use.") from error
+    except UnicodeEncodeError as error:
+        raise InvalidText("A text holds a lone surrogate.") from error
+    except exc.DBAPIError as error:
+        known = _known(error)
+        if known is None:
+            raise
+        kind, what = known
+        raise kind(f"{what}: {where} ({_reason(error)}).") from error
+
+
+def _known(error: exc.DBAPIError) -> tuple[type[StorageError], str] | None:
+    state = getattr(error.orig, "sqlstate", None) or ""
+    for beginning, kind, what in _BY_STATE:
+        if state.startswith(beginning):
+            return kind, what
+    if _NO_NUL in str(error.orig):
+        raise InvalidText("A text holds the character U+0000, which PostgreSQL does not store.") from error
+    if not state and isinstance(error, exc.OperationalError | exc.InterfaceError):
+        said = str(error.orig)
+        refused = ("password authentication", "no pg_hba.conf entry", "does not exist", "no password supplied")
+        if any(each in said for each in refused):
+            return ServerRefused, "The server does not let this user in"
+        return ServerUnreachable, "The server cannot be reached"
+    return None
+
+
+def _reason(error: exc.DBAPIError) -> str:
+    return " ".join(str(error.orig).split())[:300]

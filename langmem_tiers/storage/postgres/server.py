@@ -1,0 +1,256 @@
+"""A PostgreSQL database that holds the records of many spaces: its connections, its schema, and the spaces in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import BigInteger, Connection, Engine, Integer, create_engine, delete, func, insert, select, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from langmem_tiers.clock import to_millis, utc_now
+from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, StorageError
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database
+from langmem_tiers.storage.postgres import ddl, recorder
+from langmem_tiers.storage.postgres.errors import translated
+from langmem_tiers.storage.postgres.keyword import WordsTable
+from langmem_tiers.storage.statements import upsert
+from langmem_tiers.version import __version__
+
+_SCHEMA = "langmem_tiers"
+_IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+# Seconds to wait for a connection, and for a statement to come to its end.
+_CONNECT, _STATEMENT = 5, 60
+# Held while a process makes or changes the schema.
+_MAKING = 0x4C4D5469
+STEPS = ("create",)
+"""The schema's steps, in order; each is one that an older package goes on working with, or is a new schema."""
+
+_SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
+_SEEN_FROM = text(f"SELECT {_SETTING}")
+_RELAXED = "set_config('synchronous_commit', 'off', true)"
+_OF_SPACE = "FROM spaces WHERE space = :space FOR NO KEY UPDATE"
+_HOLD = text(f"SELECT token, {_SETTING} {_OF_SPACE}")
+_HOLD_RELAXED = text(f"SELECT token, {_SETTING}, {_RELAXED} {_OF_SPACE}")
+
+
+class _PostgresWays:
+    """What PostgreSQL does in its own way."""
+
+    def __init__(self) -> None:
+        self.keyword = cache(WordsTable)
+
+    recording = staticmethod(recorder.recording)
+
+
+_WAYS = _PostgresWays()
+
+
+class PostgresServer:
+    """The records of a memory on a PostgreSQL server. `where` names it in messages, without a password.
+
+    With a `prefix`, before the names of its spaces in every key, several memories share one schema.
+    """
+
+    def __init__(self, address: str, settings: StorageSettings, *, prefix: str = "") -> None:
+        self._prefix = prefix
+        url, self._schema = _parsed(address)
+        self.where = url.set(password=None).render_as_string(hide_password=False).replace("+psycopg", "")
+        self._engine = _engine(url, self._schema, settings)
+        try:
+            self._migrate()
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all spaces, sorted."""
+        with self._connection() as connection:
+            own = ddl.spaces.c.space.startswith(self._prefix, autoescape=True)
+            found = connection.execute(select(ddl.spaces.c.space).where(own).order_by(ddl.spaces.c.space)).scalars()
+            return tuple(each.removeprefix(self._prefix) for each in found)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a space of this name; never begins one."""
+        with self._connection() as connection:
+            return connection.execute(select(1).where(ddl.spaces.c.space == self._prefix + name)).first() is not None
+
+    def records(self, name: str) -> PostgresRecords:
+        """The records of a space, which is begun if there is none."""
+        key = self._prefix + name
+        token = select(ddl.spaces.c.token).where(ddl.spaces.c.space == key)
+        with self._connection() as connection:
+            held = connection.execute(token).scalar()
+            if held is None:
+                row = {"space": key, "token": uuid4().hex, "made_at": to_millis(utc_now())}
+                connection.execute(upsert(ddl.spaces).on_conflict_do_nothing(), row)
+                held = connection.execute(token).scalar_one()
+        return PostgresRecords(self._engine, key, str(held), self.where)
+
+    def delete(self, name: str) -> bool:
+        """Delete a space with all its rows; False if there was none."""
+        key = self._prefix + name
+        with self._connection() as connection:
+            if connection.execute(_HOLD, {"space": key}).first() is None:
+                return False
+            for table in (*ddl.tables().values(), *ddl.words.values(), ddl.noted, ddl.spaces):
+                connection.execute(delete(table).where(table.c.space == key))
+        return True
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        with translated(self.where), self._engine.begin() as connection:
+            yield connection
+
+    def _migrate(self) -> None:
+        """Bring the schema up to date.
+
+        Raises:
+            NewerSchema: it has more steps than this version knows.
+            MigrationFailed: a step failed; the schema is as it was.
+        """
+        with self._connection() as connection:
+            there = connection.execute(select(func.to_regclass(f"{self._schema}.{ddl.steps.name}"))).scalar()
+            if there is not None and self._is_current(connection):
+                return
+        with self._connection() as connection:
+            connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
+            connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
+            # Others may have done it while we waited.
+            if connection.execute(select(func.to_regclass(f"{self._schema}.{ddl.steps.name}"))).scalar() is not None:
+                self._is_current(connection)
+                return
+            try:
+                for statement in ddl.statements():
+                    connection.exec_driver_sql(statement)
+                for statement in ddl.policies():
+                    connection.exec_driver_sql(statement)
+            except SQLAlchemyError as error:
+                raise MigrationFailed(f"The tables could not be made in {self.where}: {error}.") from error
+            at = to_millis(utc_now())
+            steps = [{"position": place, "name": name} for place, name in enumerate(STEPS)]
+            connection.execute(insert(ddl.steps), [{**step, "version": __version__, "at": at} for step in steps])
+
+    def _is_current(self, connection: Connection) -> bool:
+        done = int(connection.execute(select(func.count()).select_from(ddl.steps)).scalar_one())
+        if done > len(STEPS):
+            raise NewerSchema(f"{self.where} has schema {done}; this version knows up to {len(STEPS)}.")
+        return done == len(STEPS)
+
+
+class PostgresRecords(Database):
+    """The records of one space on a server.
+
+    `writing()` takes the lock of the space's row: writers of one space follow each other, spaces do not wait for
+    others. A statement sees what was committed before it, and the transaction's own changes.
+    """
+
+    def __init__(self, engine: Engine, space: str, token: str, where: str) -> None:
+        self.space = space
+        self._token = token
+        self.where = where
+        carried = {SPACE_NAME: space}
+        self._reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True, **carried)
+        self._writer = engine.execution_options(**{WRITES: True}, **carried)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one moment of the records."""
+        with translated(self.where), self._reader.connect() as connection, connection.begin():
+            connection.execute(_SEEN_FROM, {"space": self.space})
+            yield connection
+
+    @contextmanager
+    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+        """A connection whose changes are committed together; see `Database.writing`."""
+        self._require_writable()
+        with translated(self.where), self._writer.begin() as connection:
+            held = connection.execute(_HOLD if durable else _HOLD_RELAXED, {"space": self.space}).first()
+            if held is None or held.token != self._token:
+                raise StorageError(
+                    f"The space {self.space!a} was deleted since it was opened.",
+                    way_out="Nothing was stored. Open the memory again: what is stored then begins an empty space.",
+                )
+            yield connection
+
+    def size(self) -> int:
+        """Bytes of its rows, without indexes."""
+        with self.reading() as connection:
+            sums = [
+                f"(SELECT coalesce(sum(pg_column_size(one.*)), 0) FROM {name} AS one WHERE space = :space)"
+                for name in (*ddl.tables(), *ddl.words)
+            ]
+            return int(connection.execute(text(f"SELECT {' + '.join(sums)}"), {"space": self.space}).scalar_one())
+
+    def close(self) -> None:
+        """Nothing: connections belong to the server."""
+
+
+def _parsed(address: str) -> tuple[URL, str]:
+    """The address as SQLAlchemy has it, and the name of the schema, which `?schema=` may say.
+
+    Raises:
+        InvalidInput: it is no such address.
+    """
+    try:
+        url = make_url(address)
+    except ArgumentError as error:
+        raise InvalidInput(
+            "The address of the database cannot be read.",
+            way_out="Give one such as postgresql://user@host:5432/database.",
+        ) from error
+    named = url.query.get("schema", _SCHEMA)
+    if not isinstance(named, str) or not _IS_NAME.fullmatch(named):
+        raise InvalidInput(
+            f"The schema {str(named)[:80]!a} is no name for one.",
+            way_out="Use small letters, digits and underscores, such as ?schema=langmem_tiers.",
+        )
+    return url.set(drivername="postgresql+psycopg").difference_update_query(["schema"]), named
+
+
+def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("psycopg", "postgres") from error
+    limits = {
+        "search_path": f"{schema},pg_catalog",
+        "lock_timeout": f"{int(settings.busy_timeout * 1000)}ms" if settings.busy_timeout else "1ms",
+        "statement_timeout": f"{_STATEMENT}s",
+        "idle_in_transaction_session_timeout": f"{2 * _STATEMENT}s",
+    }
+    engine = create_engine(
+        url,
+        pool_size=8,
+        max_overflow=8,
+        pool_timeout=settings.busy_timeout,
+        pool_pre_ping=True,
+        hide_parameters=True,  # otherwise an error quotes the stored values, in tracebacks too
+        connect_args={
+            "connect_timeout": _CONNECT,
+            "application_name": "langmem-tiers",
+            "options": " ".join(f"-c {name}={value}" for name, value in limits.items()),
+        },
+        execution_options={ENGINE: _WAYS},
+    )
+    # Limits such as "any number" are wider than the columns that they are compared with.
+    engine.dialect.colspecs = {**engine.dialect.colspecs, Integer: _Wide, BigInteger: _Wide}
+    return engine
+
+
+class _Wide(BigInteger):
+    render_bind_cast = True
+
+    def bind_processor(self, dialect: Any) -> Callable[[Any], Any]:
+        """A plain number, also of what is only like one."""
+        return lambda value: None if value is None else int(value)
