@@ -7,6 +7,7 @@ from pathlib import Path
 
 from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
 from langmem_tiers.storage import folder
+from langmem_tiers.storage.chroma_server import ChromaServer
 from langmem_tiers.storage.postgres.server import PostgresServer
 from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
 
@@ -76,10 +77,10 @@ class FolderBackend(Backend):
 class ServerBackend(Backend):
     """A PostgreSQL server for the records; vectors are on a Chroma server."""
 
-    def __init__(self, server: PostgresServer, settings: StorageSettings) -> None:
+    def __init__(self, server: PostgresServer, chroma: ChromaServer | None) -> None:
         self.where = server.where
         self._server = server
-        self._settings = settings
+        self._chroma = chroma
 
     def names(self) -> tuple[str, ...]:
         """The names of all spaces, sorted."""
@@ -91,7 +92,7 @@ class ServerBackend(Backend):
 
     def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:
         """Open a space."""
-        return ServerStore(name, self._server.records(name), model=model, graph=graph)
+        return ServerStore(name, self._server.records(name), model=model, graph=graph, chroma=self._chroma)
 
     def delete(self, name: str) -> bool:
         """Delete all rows of a space."""
@@ -100,6 +101,8 @@ class ServerBackend(Backend):
     def close(self) -> None:
         """Close every connection."""
         self._server.close()
+        if self._chroma is not None:
+            self._chroma.close()
 
 
 def in_folder(path: Path, settings: Settings) -> Backend:
@@ -111,12 +114,12 @@ def in_folder(path: Path, settings: Settings) -> Backend:
     return FolderBackend(folder.open_memory_folder(path, prompts=settings.directives), settings.storage)
 
 
-def on_server(address: str, settings: Settings) -> Backend:
-    """The memory on a server; a new schema is made.
+def on_server(address: str, chroma: str | None, settings: Settings) -> Backend:
+    """The memory on a PostgreSQL server and, for its vectors, a Chroma server; a new schema is made.
 
     Raises:
         StorageError: it cannot be used.
         MissingExtra: the driver is not installed.
         InvalidInput: it is no address.
     """
-    return ServerBackend(PostgresServer(address, settings.storage), settings.storage)
+    return ServerBackend(PostgresServer(address, settings.storage), None if chroma is None else ChromaServer(chroma))

@@ -55,6 +55,7 @@ class Memory(Runtime):
         cls,
         path: str | Path | None = None,
         *,
+        chroma: str | None = None,
         embedder: Embeddings | Embedder | str | None = "default",
         reranker: BaseDocumentCompressor | BaseChatModel | str | None = None,
         model: BaseChatModel | str | None = None,
@@ -69,8 +70,11 @@ class Memory(Runtime):
         docs/server.md.
 
         Args:
-            path: The folder, relative to the current directory, with `~` for the home folder; None means
-                $LANGMEM_TIERS_PATH or, if unset, the user's data folder on this system.
+            path: The folder, relative to the current directory, with `~` for the home folder; or the address of a
+                PostgreSQL database, such as "postgresql://user@host/database". None means $LANGMEM_TIERS_PATH or, if
+                unset, the user's data folder on this system. See docs/scaling.md for servers.
+            chroma: With a PostgreSQL database, the Chroma server that keeps and searches the vectors, such as
+                "http://host:8000". None is what `Settings.storage.chroma` names.
             embedder: "minilm" for Chroma's default model run locally, a name for LangChain's `init_embeddings` such as
                 "openai:text-embedding-3-small", any LangChain `Embeddings`, or None or "none" for keyword search only.
                 "default" is what `Settings.embedder` names: "minilm", unless it is set. If the model cannot be
@@ -93,6 +97,7 @@ class Memory(Runtime):
                 without a role. With a table, spaces that it does not name are open to all. See docs/teams.md.
 
         Raises:
+            ServerUnreachable, ServerRefused: The database does not answer, or does not let this user in.
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: The folder cannot be used.
             ForeignFolder, LinkRefused: It belongs to another user, or holds links where the memory has its own files.
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above, or a setting of the file or the
@@ -114,8 +119,9 @@ class Memory(Runtime):
             tokens.require_tables()
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
+        vectors = chroma or known.storage.chroma
         return cls(
-            backends.on_server(address, known) if address else backends.in_folder(wanted, known),
+            backends.on_server(address, vectors, known) if address else backends.in_folder(wanted, known),
             wanted,
             embedder=chosen,
             settings=layers,

@@ -21,6 +21,7 @@ from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.chroma import ChromaIndex
+from langmem_tiers.storage.chroma_server import ChromaServer, ServerVectors
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest
@@ -34,7 +35,7 @@ from langmem_tiers.storage.note_index import NoteSearch
 from langmem_tiers.storage.postgres.server import PostgresRecords
 from langmem_tiers.storage.revision_index import RevisionIndex
 from langmem_tiers.storage.sqlite_file import SqliteFile
-from langmem_tiers.storage.vector_search import VectorSearch
+from langmem_tiers.storage.vector_search import VectorIndex, VectorSearch
 
 # Bytes that an open space takes without its drawers, for connections and their pages; and its Chroma client.
 _OPEN, _CHROMA = 4_000_000, 10_000_000
@@ -73,7 +74,7 @@ class SpaceStore(ABC):
         graph: GraphProjection,
         words: Words,
         columns: Columns,
-        vectors: VectorSearch | None,
+        vectors: VectorIndex | None,
     ) -> None:
         self.name = name
         self.writable = True
@@ -142,6 +143,7 @@ class FolderStore(SpaceStore):
     folder: Path
     index_file: IndexFile
     columns: DrawerColumns
+    vectors: VectorSearch | None
 
     def __init__(
         self, memory: Path, name: str, settings: StorageSettings, *, model: str | None, graph: GraphSettings
@@ -230,7 +232,16 @@ class ServerStore(SpaceStore):
 
     database: PostgresRecords
 
-    def __init__(self, name: str, database: PostgresRecords, *, model: str | None, graph: GraphSettings) -> None:
+    def __init__(
+        self,
+        name: str,
+        database: PostgresRecords,
+        *,
+        model: str | None,
+        graph: GraphSettings,
+        chroma: ChromaServer | None,
+    ) -> None:
+        self.on_chroma = None if model is None else ServerVectors(database, model, chroma, database.shard)
         super().__init__(
             name,
             database,
@@ -238,7 +249,7 @@ class ServerStore(SpaceStore):
             graph=GraphProjection(None, database, graph),
             words=ServerWords(database.space),
             columns=ServerColumns(database.space),
-            vectors=None,
+            vectors=self.on_chroma,
         )
 
     def bytes_held(self) -> int:

@@ -14,10 +14,12 @@ import pytest
 
 from langmem_tiers import backends
 from langmem_tiers.settings import Settings
+from langmem_tiers.storage.chroma_server import ChromaServer
 from langmem_tiers.storage.postgres.server import PostgresServer
 
 ENGINE = os.environ.get("ENGINE", "folder")
 ADDRESS = os.environ.get("POSTGRES", "")
+CHROMA = os.environ.get("CHROMA", "")
 
 
 def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +29,7 @@ def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     def on_server(path: Path, settings: Settings) -> backends.Backend:
         in_folder(path, settings).close()
         prefix = blake2b(str(path).encode(), digest_size=8).hexdigest() + ":"
-        return backends.ServerBackend(PostgresServer(ADDRESS, settings.storage, prefix=prefix), settings.storage)
+        chroma = ChromaServer(CHROMA) if CHROMA else None
+        return backends.ServerBackend(PostgresServer(ADDRESS, settings.storage, prefix=prefix), chroma)
 
     monkeypatch.setattr(backends, "in_folder", on_server)

@@ -19,14 +19,14 @@ from langmem_tiers.background.expiry import KINDS, ExpiryJob
 from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
-from langmem_tiers.background.projecting import IndexFileJob, ProjectJob
+from langmem_tiers.background.projecting import IndexFileJob, ProjectJob, ServerProjectJob
 from langmem_tiers.background.purging import PurgeJob
 from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import StorageError
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
-from langmem_tiers.store import FolderStore, SpaceStore
+from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
 
 Stop = Callable[[], bool]
 
@@ -135,6 +135,8 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
         following.insert(0, embed)
     if isinstance(store, FolderStore):
         following.append(IndexFileJob(store))
+    elif isinstance(store, ServerStore) and store.on_chroma is not None:
+        following.append(ServerProjectJob(store.on_chroma))
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),
         PurgeJob,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from langmem_tiers.errors import ProjectionDamaged, StorageError
+from langmem_tiers.errors import ProjectionDamaged, ServerUnreachable, StorageError
 from langmem_tiers.storage.chroma import ChromaIndex
+from langmem_tiers.storage.chroma_server import ServerVectors
 from langmem_tiers.storage.index_file import UnusableIndexFile, WritingStopped
 from langmem_tiers.store import FolderStore
 from langmem_tiers.telemetry.logs import say
@@ -55,6 +56,28 @@ class ProjectJob:
                 worked = True
                 if stop():
                     break
+        return worked
+
+
+@dataclass(frozen=True)
+class ServerProjectJob:
+    """Keeps the vectors of a space on the Chroma server, following the log."""
+
+    vectors: ServerVectors
+    name: str = "project"
+
+    def due(self, connection: Connection) -> None:
+        """Never due by the clock."""
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Send new changes to the server; False if there are none, or it does not answer: later ones come along."""
+        worked = False
+        try:
+            while not stop() and self.vectors.step():
+                worked = True
+        except ServerUnreachable as error:
+            say(log, logging.WARNING, "vectors_wait", error=error, reason=error)
+            return False
         return worked
 
 

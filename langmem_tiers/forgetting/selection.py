@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from langmem_tiers.language.periods import Exactness, When
     from langmem_tiers.storage.change_log import Moment
     from langmem_tiers.storage.embedding_cache import Vectors
-    from langmem_tiers.storage.vector_search import VectorSearch
+    from langmem_tiers.storage.vector_search import VectorIndex
     from langmem_tiers.store import SpaceStore
 
 QUERY_BAR = 0.6
@@ -365,7 +365,7 @@ def _asked(
     return replace(chosen, drawers=chosen.drawers & found, entries=frozenset(known) if alone else frozenset())
 
 
-def _near(vectors: VectorSearch, moment: Moment, query: Vectors) -> set[int]:
+def _near(vectors: VectorIndex, moment: Moment, query: Vectors) -> set[int]:
     """The drawers from `QUERY_BAR` on: more are asked for until the last one is below it."""
     most = _FIRST_NEAR
     while True:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.columns import records
-from langmem_tiers.errors import InvalidVector
+from langmem_tiers.errors import InvalidVector, ServerUnreachable
 from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all, has_best
 from langmem_tiers.language.questions import asked_conversations
@@ -276,7 +276,9 @@ class Recall:
             then = {source.name: conversations.within(source, times) for source in sources} if times else {}
             how = {"watch": self._watch, "said": by_words.said, "from_graph": behind, "needed": told, "then": then}
             found = candidates.find(sources, self.query, vector, self._request, **how)  # type: ignore[arg-type]
-        except InvalidVector as error:
+        except (InvalidVector, ServerUnreachable) as error:
+            if vector is None:  # it is not the vectors' server that does not answer
+                raise
             self._note(f"vectors: {error.message}")
             return self._find(sources, None, by_words)
         return own_messages.fitting(sources, self.query, found)

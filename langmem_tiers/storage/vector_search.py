@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,6 +298,27 @@ def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int)
     _, first = np.unique(drawers[order], return_index=True)
     chosen = order[np.sort(first)[:most]]
     return dict(zip(drawers[chosen].tolist(), similarities[chosen].tolist(), strict=True))
+
+
+class VectorIndex(Protocol):
+    """Finds the drawers of a space nearest to a query vector; what it finds may be superseded since."""
+
+    def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers at a moment with the cosine similarity of their best chunk, best first.
+
+        Raises:
+            InvalidVector: the query's vector does not have the stored dimension.
+            ServerUnreachable: they are on a server, which does not answer.
+        """
+
+    def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+        """The cosine similarity of each of these drawers that has a vector."""
+
+    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
+        """The drawers nearest to one, with their cosine similarity, best first."""
+
+    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Start and stop of the chunk of each of these drawers that is nearest to the query."""
 
 
 class VectorSearch:

@@ -52,6 +52,7 @@ spaces = Table(
     own,
     Column("space", _TEXT, primary_key=True),
     Column("token", _TEXT, nullable=False, comment="Another one each time a space of this name is begun."),
+    Column("number", BigInteger, Identity(), nullable=False, comment="Its place among all, for the vectors' shards."),
     Column("made_at", BigInteger, nullable=False),
     comment="The spaces there are; whoever writes to one holds the lock of its row.",
 )

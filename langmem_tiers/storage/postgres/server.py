@@ -27,6 +27,8 @@ _SCHEMA = "langmem_tiers"
 _IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 # Seconds to wait for a connection, and for a statement to come to its end.
 _CONNECT, _STATEMENT = 5, 60
+# Spaces whose vectors share a collection, while they are small.
+_SPACES_A_SHARD = 8
 # Held while a process makes or changes the schema.
 _MAKING = 0x4C4D5469
 STEPS = ("create",)
@@ -65,6 +67,8 @@ class PostgresServer:
         self._engine = _engine(url, self._schema, settings)
         try:
             self._migrate()
+            with self._connection() as connection:
+                self._made = int(connection.execute(select(func.min(ddl.steps.c.at))).scalar_one())
         except BaseException:
             self._engine.dispose()
             raise
@@ -84,14 +88,15 @@ class PostgresServer:
     def records(self, name: str) -> PostgresRecords:
         """The records of a space, which is begun if there is none."""
         key = self._prefix + name
-        token = select(ddl.spaces.c.token).where(ddl.spaces.c.space == key)
+        wanted = select(ddl.spaces.c.token, ddl.spaces.c.number).where(ddl.spaces.c.space == key)
         with self._connection() as connection:
-            held = connection.execute(token).scalar()
+            held = connection.execute(wanted).first()
             if held is None:
                 row = {"space": key, "token": uuid4().hex, "made_at": to_millis(utc_now())}
                 connection.execute(upsert(ddl.spaces).on_conflict_do_nothing(), row)
-                held = connection.execute(token).scalar_one()
-        return PostgresRecords(self._engine, key, str(held), self.where)
+                held = connection.execute(wanted).one()
+        shard = f"langmem-{self._made:x}-{held.number // _SPACES_A_SHARD}"
+        return PostgresRecords(self._engine, key, held.token, self.where, shard)
 
     def delete(self, name: str) -> bool:
         """Delete a space with all its rows; False if there was none."""
@@ -155,8 +160,9 @@ class PostgresRecords(Database):
     others. A statement sees what was committed before it, and the transaction's own changes.
     """
 
-    def __init__(self, engine: Engine, space: str, token: str, where: str) -> None:
+    def __init__(self, engine: Engine, space: str, token: str, where: str, shard: str) -> None:
         self.space = space
+        self.shard = shard
         self._token = token
         self.where = where
         carried = {SPACE_NAME: space}

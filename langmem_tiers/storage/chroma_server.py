@@ -1,0 +1,367 @@
+"""The vectors of many spaces on a Chroma server: ids and vectors, no text, and all of it can be made again.
+
+Several small spaces share a collection, where each names itself; a large one has a collection of its own: among many
+others, a search that leaves out what is not the space's takes far longer than one that leaves out nothing, and some
+thousand collections take more memory than a server has (docs/scaling.md). A collection that is gone, or another one of
+the same name, is seen by its id, which the records know, and is filled again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as WaitedTooLong
+from contextlib import contextmanager
+from hashlib import blake2b
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from sqlalchemy import Connection
+
+from langmem_tiers.errors import InvalidInput, InvalidVector, ServerUnreachable
+from langmem_tiers.storage import change_log, embedding_cache, facts
+from langmem_tiers.storage.change_log import Change, Moment
+from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+from langmem_tiers.storage.vector_search import best_by_drawer
+
+T = TypeVar("T")
+CURSOR = "chroma"
+_PLACE = "chroma.collection"
+# A space with more vectors than this has a collection of its own.
+_SHARED = 4_000
+# Seconds that a search waits for the server, and for which it is left alone when it did not answer.
+_PATIENCE, _REST = 2.0, 5.0
+# Vectors sent at once, drawers read at once, and vectors newer than the collection that are compared one by one.
+_BATCH, _STRIDE, _TAIL = 500, 2_000, 20_000
+_CHANGES = 16
+_SEARCHES = 32
+
+
+class Place(NamedTuple):
+    """The collection that a space is in, by name and id; the id is empty before the first vector."""
+
+    name: str
+    id: str
+
+    @property
+    def shared(self) -> bool:
+        """Whether other spaces may be in it."""
+        return ".of." not in self.name
+
+
+class ChromaServer:
+    """A Chroma server, connected to when it is first needed; thread-safe."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InvalidInput(
+                "The address of the Chroma server cannot be read.", way_out="Give one such as http://host:8000."
+            )
+        self.where = f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        self._parts = parts
+        self._client: Any = None
+        self._collections: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
+        self._away_until = 0.0
+
+    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]]:
+        """The nearest vectors of a space with their distances.
+
+        Raises:
+            ServerUnreachable: the server does not answer in time, or the collection is not the one that is meant.
+        """
+        where = {"where": {"space": mark}} if place.shared else {}
+
+        def asked() -> list[tuple[str, float]]:
+            answer = self._collection(place).query(
+                query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"], **where
+            )
+            return list(zip(answer["ids"][0], (answer["distances"] or [[]])[0], strict=True))
+
+        return self._in_time(asked)
+
+    def begin(self, name: str) -> Place:
+        """A collection of this name, which is made if there is none."""
+        with self._translated():
+            configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200}}
+            made = self._connected().get_or_create_collection(
+                name, embedding_function=None, configuration=configuration
+            )
+        self._collections[name] = made
+        return Place(name, str(made.id))
+
+    def upsert(self, place: Place, mark: str, vectors: ChunkVectors | None) -> None:
+        """Add vectors of a space, replacing those of the same name."""
+        if vectors is None:
+            return
+        named = zip(vectors.drawers, vectors.ordinals, strict=True)
+        names = [_name(mark, drawer, ordinal) for drawer, ordinal in named]
+        with self._translated():
+            collection = self._collection(place)
+            for start in range(0, len(names), _BATCH):
+                some = slice(start, start + _BATCH)
+                ids = names[some]
+                collection.upsert(ids=ids, embeddings=vectors.matrix[some], metadatas=[{"space": mark}] * len(ids))
+
+    def delete(self, place: Place, names: Sequence[str]) -> None:
+        """Remove vectors; unknown names are ignored."""
+        if names:
+            with self._translated():
+                self._collection(place).delete(ids=list(names))
+
+    def clear(self, place: Place, mark: str) -> None:
+        """Remove all vectors of a space, or its collection."""
+        with self._translated():
+            if place.shared:
+                self._collection(place).delete(where={"space": mark})
+            else:
+                self._connected().delete_collection(place.name)
+        self._collections.pop(place.name, None)
+
+    def ids(self, place: Place, mark: str) -> set[str]:
+        """The names of all vectors of a space, as drawer.ordinal."""
+        with self._translated():
+            found = self._collection(place).get(where={"space": mark}, include=[])["ids"]
+        return {each.partition(":")[2] for each in found}
+
+    def close(self) -> None:
+        """End its threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _connected(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                import chromadb
+                from chromadb.config import Settings
+
+                secure, port = self._parts.scheme == "https", self._parts.port
+                self._client = chromadb.HttpClient(
+                    str(self._parts.hostname),
+                    port or (443 if secure else 80),
+                    ssl=secure,
+                    settings=Settings(anonymized_telemetry=False),
+                )
+            return self._client
+
+    def _collection(self, place: Place) -> Any:
+        """The collection that is meant.
+
+        Raises:
+            ServerUnreachable: there is another one of this name.
+        """
+        known = self._collections.get(place.name)
+        if known is None or str(known.id) != place.id:
+            known = self._connected().get_collection(place.name, embedding_function=None)
+            if str(known.id) != place.id:
+                raise ServerUnreachable(f"The collection {place.name} on {self.where} is not the one that was filled.")
+            self._collections[place.name] = known
+        return known
+
+    def _in_time(self, call: Callable[[], T]) -> T:
+        """The answer of the server, unless it takes too long, or did a moment ago."""
+        if monotonic() < self._away_until:
+            raise ServerUnreachable(f"The Chroma server {self.where} did not answer a moment ago.")
+        with self._translated():
+            running = self._threads.submit(call)
+            try:
+                return running.result(_PATIENCE)
+            except WaitedTooLong:
+                self._away_until = monotonic() + _REST
+                raise ServerUnreachable(
+                    f"The Chroma server {self.where} did not answer within {_PATIENCE:g} s."
+                ) from None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise `ServerUnreachable` for whatever goes wrong between here and the server."""
+        try:
+            yield
+        except ServerUnreachable:
+            raise
+        except Exception as error:
+            if not _is_missing(error):
+                self._away_until = monotonic() + _REST
+            self._collections.clear()
+            raise ServerUnreachable(
+                f"The Chroma server {self.where} failed: {type(error).__name__}: {str(error)[:200]}."
+            ) from error
+
+
+class ServerVectors:
+    """Finds the drawers of one space nearest to a query vector, and keeps its vectors on the server.
+
+    Without a server, every vector is read from the records for each search: enough to try things out.
+    """
+
+    def __init__(self, database: Database, model: str, server: ChromaServer | None, shard: str) -> None:
+        self.model = model
+        self._database = database
+        self._space = database.space
+        self._given = server
+        digest = blake2b(model.encode(), digest_size=6).hexdigest()
+        self._shard = f"{shard}.{digest}"
+        self._mark = blake2b(self._space.encode(), digest_size=12).hexdigest()
+        self._fact = f"{_PLACE}:{digest}"
+
+    def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers at a moment with the cosine similarity of their best chunk, best first.
+
+        Some may be superseded since: whoever asks looks at their facts.
+
+        Raises:
+            InvalidVector: the query's vector does not have the stored dimension.
+            ServerUnreachable: the server does not answer.
+        """
+        connection = moment.connection
+        dimension = embedding_cache.known_dimension(connection, self._space, self.model)
+        if dimension not in {None, len(query)}:
+            raise InvalidVector(
+                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
+            )
+        place = self._place(connection)
+        found = self._newer(moment, query, most)
+        if place is not None and self._given is not None:
+            for drawer, similarity in self._indexed(place, query, most).items():
+                found[drawer] = max(similarity, found.get(drawer, -1.0))
+        best = sorted(found.items(), key=lambda item: -item[1])[:most]
+        return dict(best)
+
+    def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+        """The cosine similarity of each of these drawers that has a vector."""
+        found = embedding_cache.of_drawers(moment.connection, self._space, self.model, drawers) if drawers else None
+        return {} if found is None else best_by_drawer(found.drawers, found.matrix @ query, len(found.drawers))
+
+    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
+        """The drawers nearest to one, with their cosine similarity, best first."""
+        own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
+        near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
+        return {number: similarity for number, similarity in near.items() if number != drawer}
+
+    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Start and stop of the chunk of each of these drawers that is nearest to the query."""
+        return embedding_cache.nearest_pieces(moment.connection, self._space, self.model, query, drawers)
+
+    @property
+    def _server(self) -> ChromaServer:
+        if self._given is None:
+            raise ServerUnreachable("No Chroma server was named when the memory was opened.")
+        return self._given
+
+    def step(self) -> bool:
+        """Send the next changes in the log to the server; False if there are none, or there is no server.
+
+        Raises:
+            ServerUnreachable: the server does not answer; the next time begins where this one did.
+        """
+        if self._given is None:
+            return False
+        with self._database.reading() as connection:
+            place = self._place(connection)
+            old = change_log.cursor(connection, self._space, CURSOR)
+            news = self._news(connection, old)
+            chunks = embedding_cache.counts(connection, self._space, self.model)[1] if news else 0
+        if not news:
+            return False
+        if place is None or not self._is_there(place) or (place.shared and chunks > _SHARED):
+            self._begin_anew(place, chunks)
+            return True
+        with self._database.reading() as connection:
+            spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
+            vectors = embedding_cache.load(connection, self._space, self.model, spans) if spans else None
+        gone = [change for change in news if change.kind in change_log.OUT_OF_INDEX]
+        self._server.delete(place, [_name(self._mark, each.subject, n) for each in gone for n in range(each.until)])
+        self._server.upsert(place, self._mark, vectors)
+        with self._database.writing() as connection:
+            change_log.move_cursor(connection, self._space, CURSOR, old=old, new=news[-1].position)
+        return True
+
+    def rebuild(self) -> None:
+        """Fill its collection again from the records."""
+        with self._database.reading() as connection:
+            place = self._place(connection)
+            chunks = embedding_cache.counts(connection, self._space, self.model)[1]
+        self._begin_anew(place, chunks)
+
+    def ids(self) -> set[str]:
+        """The names of all vectors on the server, as drawer.ordinal."""
+        with self._database.reading() as connection:
+            place = self._place(connection)
+        return set() if place is None else self._server.ids(place, self._mark)
+
+    def _begin_anew(self, before: Place | None, chunks: int) -> None:
+        """Fill the collection that fits the size, and use it from then on."""
+        with self._database.reading() as connection:
+            position = change_log.head(connection, self._space)
+            last = embedding_cache.last_drawer(connection, self._space)
+        place = self._server.begin(self._shard if chunks <= _SHARED else f"{self._shard}.of.{self._mark}")
+        if place.shared:
+            self._server.clear(place, self._mark)
+            place = self._server.begin(place.name)
+        for first in range(1, last + 1, _STRIDE):
+            with self._database.reading() as connection:
+                some = [(first, first + _STRIDE - 1)]
+                vectors = embedding_cache.load(connection, self._space, self.model, some)
+            self._server.upsert(place, self._mark, vectors)
+        with self._database.writing() as connection:
+            facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
+            change_log.reset_cursor(connection, self._space, CURSOR, position)
+        if before is not None and before.name != place.name and self._is_there(before):
+            self._server.clear(before, self._mark)
+
+    def _is_there(self, place: Place) -> bool:
+        """Whether the collection is still the one that was filled."""
+        return self._server.begin(place.name).id == place.id
+
+    def _place(self, connection: Connection) -> Place | None:
+        held = facts.get(connection, self._space, self._fact)
+        return None if held is None else Place(*held.split(" ", 1))
+
+    def _indexed(self, place: Place, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers as the server finds them."""
+        # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
+        wide = most * 2
+        nearest = self._server.query(place, self._mark, query, wide)
+        while len(best := _best_by_drawer(nearest)) < most and len(nearest) == wide:
+            wide *= 4
+            nearest = self._server.query(place, self._mark, query, wide)
+        return dict(list(best.items())[:most])
+
+    def _newer(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers among those whose vectors the server has not got yet."""
+        position = 0 if self._given is None else change_log.cursor(moment.connection, self._space, CURSOR)
+        embedded = [each for each in self._news(moment.connection, position, most=_TAIL) if self._is_embedding(each)]
+        spans = [(each.subject, each.until) for each in embedded]
+        loaded = embedding_cache.load(moment.connection, self._space, self.model, spans) if spans else None
+        return {} if loaded is None else best_by_drawer(loaded.drawers, loaded.matrix @ query, most)
+
+    def _news(self, connection: Connection, after: int, most: int = _CHANGES) -> list[Change]:
+        kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
+        return change_log.read(connection, self._space, after=after, kinds=kinds, most=most)
+
+    def _is_embedding(self, change: Change) -> bool:
+        return change.kind == "drawers.embedded" and change.detail == self.model
+
+
+def _name(mark: str, drawer: int, ordinal: int) -> str:
+    return f"{mark}:{drawer}.{ordinal}"
+
+
+def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:
+    best: dict[int, float] = {}
+    for name, distance in nearest:
+        drawer = int(name.partition(":")[2].partition(".")[0])
+        best[drawer] = max(best.get(drawer, -1.0), 1.0 - distance)
+    return best
+
+
+def _is_missing(error: Exception) -> bool:
+    """Whether the server answered that there is no such collection."""
+    from chromadb.errors import NotFoundError
+
+    return isinstance(error, NotFoundError)
