@@ -15,13 +15,12 @@ from langmem_tiers.errors import InvalidSpace
 from langmem_tiers.models import chat_model, providers, tokens
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
-from langmem_tiers.paths import default_folder, default_place
+from langmem_tiers.paths import default_folder, default_place, is_address
 from langmem_tiers.records import Listener
 from langmem_tiers.runtime import Runtime
 from langmem_tiers.settings import DreamSettings, Settings, fitting
 from langmem_tiers.space import Space
 from langmem_tiers.storage.folder import resolved, unreadable_spaces
-from langmem_tiers.storage.postgres.address import is_address
 from langmem_tiers.twins import twin
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class Memory(Runtime):
             tokens.require_tables()
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
-        vectors = chroma or known.storage.chroma
+        vectors = arguments.optional_text(chroma, "chroma") or known.storage.chroma
         return cls(
             backends.on_server(address, vectors, known) if address else backends.in_folder(wanted, known),
             wanted,

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from langmem_tiers.storage.postgres.address import is_address
-
 _VARIABLE = "LANGMEM_TIERS_PATH"
+_ADDRESSES = ("postgresql:", "postgres:", "postgresql+psycopg:")
+
+
+def is_address(named: object) -> bool:
+    """Whether this is the address of a database server, and not a folder."""
+    return isinstance(named, str) and named.startswith(_ADDRESSES)
 
 
 def default_place() -> Path | str:

@@ -54,7 +54,7 @@ LAYERS = (
     "telemetry",
     "storage",
     "models",
-    "store context listeners palace recall knowledge knowledge_graph working layers forgetting",
+    "store backends context listeners palace recall knowledge knowledge_graph working layers forgetting",
     "writing",
     "dream",
     "background maintenance transfer sync",

@@ -5,15 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from copy import copy
-from typing import TYPE_CHECKING, Protocol, Self, cast
+from typing import Any, Protocol, Self, cast
 
 from sqlalchemy import Connection
 
 from langmem_tiers.errors import READ_ONLY, ReadOnlyForMembers
-
-if TYPE_CHECKING:
-    from langmem_tiers.storage.changesets import ChangedRecord
-    from langmem_tiers.storage.keyword import KeywordIndex
 
 # What a connection carries: the engine's own ways, the space, and whether it writes.
 ENGINE, SPACE_NAME, WRITES = "engine", "space", "immediate"
@@ -70,11 +66,11 @@ class Database(ABC):
 class SqlEngine(Protocol):
     """What an engine does in its own way; everything else is the same statements for all."""
 
-    def keyword(self, table: str) -> KeywordIndex:
-        """The keyword index that is kept in this table."""
+    def keyword(self, table: str) -> Any:
+        """The `KeywordIndex` that is kept in this table."""
 
-    def recording(self, connection: Connection, space: str) -> AbstractContextManager[list[ChangedRecord]]:
-        """Records which rows change during the block."""
+    def recording(self, connection: Connection, space: str) -> AbstractContextManager[list[Any]]:
+        """Records which rows change during the block, as `ChangedRecord`s."""
 
 
 def engine_of(connection: Connection) -> SqlEngine:

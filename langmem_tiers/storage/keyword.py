@@ -52,7 +52,8 @@ class KeywordIndex:
         self._table = table
 
     def _in(self, connection: Connection) -> KeywordIndex:
-        return engine_of(connection).keyword(self._table)
+        found: KeywordIndex = engine_of(connection).keyword(self._table)
+        return found
 
     def create(self, connection: Connection) -> None:
         """Create the empty index if there is none."""
