@@ -21,7 +21,7 @@ from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.chroma import ChromaIndex
-from langmem_tiers.storage.chroma_server import ChromaServer, ServerVectors
+from langmem_tiers.storage.chroma_server import ChromaServer, ServerNoteVectors, ServerVectors, Shelf
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest
@@ -31,9 +31,10 @@ from langmem_tiers.storage.index_file import IndexFile, files
 from langmem_tiers.storage.keyword import Postings, ServerWords, Words
 from langmem_tiers.storage.leases import Lease
 from langmem_tiers.storage.migrations import migrate
-from langmem_tiers.storage.note_index import NoteSearch
+from langmem_tiers.storage.note_index import Notes, NoteSearch
 from langmem_tiers.storage.postgres.server import PostgresRecords
 from langmem_tiers.storage.revision_index import RevisionIndex
+from langmem_tiers.storage.server_notes import ServerNotes
 from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.storage.vector_search import VectorIndex, VectorSearch
 
@@ -75,6 +76,7 @@ class SpaceStore(ABC):
         words: Words,
         columns: Columns,
         vectors: VectorIndex | None,
+        notes: Notes,
     ) -> None:
         self.name = name
         self.writable = True
@@ -86,7 +88,7 @@ class SpaceStore(ABC):
         self.vectors = vectors
         self.words = words
         self.columns = columns
-        self.notes = NoteSearch(self.key, model)
+        self.notes = notes
         self.revisions = RevisionIndex(self.key)
         self.purging = threading.Lock()
         """Held while the bytes of deleted records are erased."""
@@ -169,6 +171,7 @@ class FolderStore(SpaceStore):
             words=Postings(key),
             columns=DrawerColumns(key, self.index_file),
             vectors=vectors,
+            notes=NoteSearch(key, model),
         )
         self.file = database
 
@@ -241,7 +244,11 @@ class ServerStore(SpaceStore):
         graph: GraphSettings,
         chroma: ChromaServer | None,
     ) -> None:
-        self.on_chroma = None if model is None else ServerVectors(database, model, chroma, database.shard)
+        vectors = note_vectors = None
+        if model is not None:
+            vectors = ServerVectors(database, model, chroma, database.shard)
+            note_vectors = ServerNoteVectors(database, model, chroma, database.shard)
+        self.shelves: tuple[Shelf, ...] = tuple(each for each in (vectors, note_vectors) if each is not None)
         super().__init__(
             name,
             database,
@@ -249,7 +256,8 @@ class ServerStore(SpaceStore):
             graph=GraphProjection(None, database, graph),
             words=ServerWords(database.space),
             columns=ServerColumns(database.space),
-            vectors=self.on_chroma,
+            vectors=vectors,
+            notes=ServerNotes(database.space, note_vectors),
         )
 
     def bytes_held(self) -> int:

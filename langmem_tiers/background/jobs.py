@@ -135,8 +135,8 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
         following.insert(0, embed)
     if isinstance(store, FolderStore):
         following.append(IndexFileJob(store))
-    elif isinstance(store, ServerStore) and store.on_chroma is not None:
-        following.append(ServerProjectJob(store.on_chroma))
+    elif isinstance(store, ServerStore):
+        following += (ServerProjectJob(each) for each in store.shelves)
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),
         PurgeJob,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.errors import ProjectionDamaged, ServerUnreachable, StorageError
 from langmem_tiers.storage.chroma import ChromaIndex
-from langmem_tiers.storage.chroma_server import ServerVectors
+from langmem_tiers.storage.chroma_server import Shelf
 from langmem_tiers.storage.index_file import UnusableIndexFile, WritingStopped
 from langmem_tiers.store import FolderStore
 from langmem_tiers.telemetry.logs import say
@@ -63,7 +63,7 @@ class ProjectJob:
 class ServerProjectJob:
     """Keeps the vectors of a space on the Chroma server, following the log."""
 
-    vectors: ServerVectors
+    vectors: Shelf
     name: str = "project"
 
     def due(self, connection: Connection) -> None:

@@ -9,6 +9,7 @@ the same name, is seen by its id, which the records know, and is filled again.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitedTooLong
@@ -22,14 +23,13 @@ import numpy as np
 from sqlalchemy import Connection
 
 from langmem_tiers.errors import InvalidInput, InvalidVector, ServerUnreachable
-from langmem_tiers.storage import change_log, embedding_cache, facts
+from langmem_tiers.storage import change_log, embedding_cache, facts, notes
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.vector_search import best_by_drawer
 
 T = TypeVar("T")
-CURSOR = "chroma"
 _PLACE = "chroma.collection"
 # A space with more vectors than this has a collection of its own.
 _SHARED = 4_000
@@ -51,6 +51,13 @@ class Place(NamedTuple):
     def shared(self) -> bool:
         """Whether other spaces may be in it."""
         return ".of." not in self.name
+
+
+class Named(NamedTuple):
+    """Vectors as rows, and the name of each in its space."""
+
+    names: Sequence[str]
+    matrix: Vectors
 
 
 class ChromaServer:
@@ -96,17 +103,15 @@ class ChromaServer:
         self._collections[name] = made
         return Place(name, str(made.id))
 
-    def upsert(self, place: Place, mark: str, vectors: ChunkVectors | None) -> None:
+    def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
         """Add vectors of a space, replacing those of the same name."""
         if vectors is None:
             return
-        named = zip(vectors.drawers, vectors.ordinals, strict=True)
-        names = [_name(mark, drawer, ordinal) for drawer, ordinal in named]
         with self._translated():
             collection = self._collection(place)
-            for start in range(0, len(names), _BATCH):
+            for start in range(0, len(vectors.names), _BATCH):
                 some = slice(start, start + _BATCH)
-                ids = names[some]
+                ids = [f"{mark}:{name}" for name in vectors.names[some]]
                 collection.upsert(ids=ids, embeddings=vectors.matrix[some], metadatas=[{"space": mark}] * len(ids))
 
     def delete(self, place: Place, names: Sequence[str]) -> None:
@@ -125,7 +130,7 @@ class ChromaServer:
         self._collections.pop(place.name, None)
 
     def ids(self, place: Place, mark: str) -> set[str]:
-        """The names of all vectors of a space, as drawer.ordinal."""
+        """The names of all vectors of a space."""
         with self._translated():
             found = self._collection(place).get(where={"space": mark}, include=[])["ids"]
         return {each.partition(":")[2] for each in found}
@@ -193,11 +198,18 @@ class ChromaServer:
             ) from error
 
 
-class ServerVectors:
-    """Finds the drawers of one space nearest to a query vector, and keeps its vectors on the server.
+class Shelf(ABC):
+    """One kind of vectors of a space on a Chroma server, which follow the log.
 
     Without a server, every vector is read from the records for each search: enough to try things out.
     """
+
+    CURSOR: str
+    """The name of its cursor in the log."""
+    SUFFIX: str
+    """What the names of its collections end with."""
+    KINDS: frozenset[change_log.Kind]
+    EMBEDDED: change_log.Kind
 
     def __init__(self, database: Database, model: str, server: ChromaServer | None, shard: str) -> None:
         self.model = model
@@ -205,47 +217,21 @@ class ServerVectors:
         self._space = database.space
         self._given = server
         digest = blake2b(model.encode(), digest_size=6).hexdigest()
-        self._shard = f"{shard}.{digest}"
+        self._shard = f"{shard}.{digest}{self.SUFFIX}"
         self._mark = blake2b(self._space.encode(), digest_size=12).hexdigest()
-        self._fact = f"{_PLACE}:{digest}"
+        self._fact = f"{_PLACE}:{digest}{self.SUFFIX}"
 
-    def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
-        """The best drawers at a moment with the cosine similarity of their best chunk, best first.
+    @abstractmethod
+    def _gone(self, change: Change) -> list[str]:
+        """The names of the vectors that a change takes out, in the collection."""
 
-        Some may be superseded since: whoever asks looks at their facts.
+    @abstractmethod
+    def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
+        """The vectors of what stands in these ranges, None if there are none."""
 
-        Raises:
-            InvalidVector: the query's vector does not have the stored dimension.
-            ServerUnreachable: the server does not answer.
-        """
-        connection = moment.connection
-        dimension = embedding_cache.known_dimension(connection, self._space, self.model)
-        if dimension not in {None, len(query)}:
-            raise InvalidVector(
-                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
-            )
-        place = self._place(connection)
-        found = self._newer(moment, query, most)
-        if place is not None and self._given is not None:
-            for drawer, similarity in self._indexed(place, query, most).items():
-                found[drawer] = max(similarity, found.get(drawer, -1.0))
-        best = sorted(found.items(), key=lambda item: -item[1])[:most]
-        return dict(best)
-
-    def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
-        """The cosine similarity of each of these drawers that has a vector."""
-        found = embedding_cache.of_drawers(moment.connection, self._space, self.model, drawers) if drawers else None
-        return {} if found is None else best_by_drawer(found.drawers, found.matrix @ query, len(found.drawers))
-
-    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
-        """The drawers nearest to one, with their cosine similarity, best first."""
-        own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
-        near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
-        return {number: similarity for number, similarity in near.items() if number != drawer}
-
-    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
-        """Start and stop of the chunk of each of these drawers that is nearest to the query."""
-        return embedding_cache.nearest_pieces(moment.connection, self._space, self.model, query, drawers)
+    @abstractmethod
+    def _reach(self, connection: Connection) -> tuple[int, int]:
+        """The last number that may have vectors, and how many vectors there are."""
 
     @property
     def _server(self) -> ChromaServer:
@@ -263,54 +249,50 @@ class ServerVectors:
             return False
         with self._database.reading() as connection:
             place = self._place(connection)
-            old = change_log.cursor(connection, self._space, CURSOR)
+            old = change_log.cursor(connection, self._space, self.CURSOR)
             news = self._news(connection, old)
-            chunks = embedding_cache.counts(connection, self._space, self.model)[1] if news else 0
+            size = self._reach(connection)[1] if news else 0
         if not news:
             return False
-        if place is None or not self._is_there(place) or (place.shared and chunks > _SHARED):
-            self._begin_anew(place, chunks)
+        if place is None or not self._is_there(place) or (place.shared and size > _SHARED):
+            self._begin_anew(place, size)
             return True
         with self._database.reading() as connection:
             spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
-            vectors = embedding_cache.load(connection, self._space, self.model, spans) if spans else None
-        gone = [change for change in news if change.kind in change_log.OUT_OF_INDEX]
-        self._server.delete(place, [_name(self._mark, each.subject, n) for each in gone for n in range(each.until)])
+            vectors = self._loaded(connection, spans) if spans else None
+        self._server.delete(place, [f"{self._mark}:{name}" for each in news for name in self._gone(each)])
         self._server.upsert(place, self._mark, vectors)
         with self._database.writing() as connection:
-            change_log.move_cursor(connection, self._space, CURSOR, old=old, new=news[-1].position)
+            change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
         return True
 
     def rebuild(self) -> None:
         """Fill its collection again from the records."""
         with self._database.reading() as connection:
-            place = self._place(connection)
-            chunks = embedding_cache.counts(connection, self._space, self.model)[1]
-        self._begin_anew(place, chunks)
+            place, (_, size) = self._place(connection), self._reach(connection)
+        self._begin_anew(place, size)
 
     def ids(self) -> set[str]:
-        """The names of all vectors on the server, as drawer.ordinal."""
+        """The names of all its vectors on the server."""
         with self._database.reading() as connection:
             place = self._place(connection)
         return set() if place is None else self._server.ids(place, self._mark)
 
-    def _begin_anew(self, before: Place | None, chunks: int) -> None:
+    def _begin_anew(self, before: Place | None, size: int) -> None:
         """Fill the collection that fits the size, and use it from then on."""
         with self._database.reading() as connection:
             position = change_log.head(connection, self._space)
-            last = embedding_cache.last_drawer(connection, self._space)
-        place = self._server.begin(self._shard if chunks <= _SHARED else f"{self._shard}.of.{self._mark}")
+            last, _ = self._reach(connection)
+        place = self._server.begin(self._shard if size <= _SHARED else f"{self._shard}.of.{self._mark}")
         if place.shared:
             self._server.clear(place, self._mark)
-            place = self._server.begin(place.name)
         for first in range(1, last + 1, _STRIDE):
             with self._database.reading() as connection:
-                some = [(first, first + _STRIDE - 1)]
-                vectors = embedding_cache.load(connection, self._space, self.model, some)
+                vectors = self._loaded(connection, [(first, first + _STRIDE - 1)])
             self._server.upsert(place, self._mark, vectors)
         with self._database.writing() as connection:
             facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
-            change_log.reset_cursor(connection, self._space, CURSOR, position)
+            change_log.reset_cursor(connection, self._space, self.CURSOR, position)
         if before is not None and before.name != place.name and self._is_there(before):
             self._server.clear(before, self._mark)
 
@@ -322,41 +304,117 @@ class ServerVectors:
         held = facts.get(connection, self._space, self._fact)
         return None if held is None else Place(*held.split(" ", 1))
 
-    def _indexed(self, place: Place, query: Vectors, most: int) -> dict[int, float]:
-        """The best drawers as the server finds them."""
-        # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
-        wide = most * 2
-        nearest = self._server.query(place, self._mark, query, wide)
-        while len(best := _best_by_drawer(nearest)) < most and len(nearest) == wide:
-            wide *= 4
-            nearest = self._server.query(place, self._mark, query, wide)
-        return dict(list(best.items())[:most])
+    def _nearest(self, moment: Moment, query: Vectors, most: int) -> list[tuple[str, float]]:
+        """The names of the nearest vectors with their cosine similarity, at least so many if there are, best first.
 
-    def _newer(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
-        """The best drawers among those whose vectors the server has not got yet."""
-        position = 0 if self._given is None else change_log.cursor(moment.connection, self._space, CURSOR)
-        embedded = [each for each in self._news(moment.connection, position, most=_TAIL) if self._is_embedding(each)]
+        Raises:
+            InvalidVector: the query's vector does not have the stored dimension.
+            ServerUnreachable: the server does not answer.
+        """
+        connection = moment.connection
+        dimension = embedding_cache.known_dimension(connection, self._space, self.model)
+        if dimension not in {None, len(query)}:
+            raise InvalidVector(
+                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
+            )
+        newer = self._newer(connection)
+        found = {} if newer is None else dict(zip(newer.names, (newer.matrix @ query).tolist(), strict=True))
+        place = None if self._given is None else self._place(connection)
+        if place is not None:
+            for name, distance in self._server.query(place, self._mark, query, most):
+                found.setdefault(name.partition(":")[2], 1.0 - distance)
+        return sorted(found.items(), key=lambda item: -item[1])
+
+    def _newer(self, connection: Connection) -> Named | None:
+        """The vectors that the server has not got yet."""
+        position = 0 if self._given is None else change_log.cursor(connection, self._space, self.CURSOR)
+        embedded = [each for each in self._news(connection, position, most=_TAIL) if self._is_embedding(each)]
         spans = [(each.subject, each.until) for each in embedded]
-        loaded = embedding_cache.load(moment.connection, self._space, self.model, spans) if spans else None
-        return {} if loaded is None else best_by_drawer(loaded.drawers, loaded.matrix @ query, most)
+        return self._loaded(connection, spans) if spans else None
 
     def _news(self, connection: Connection, after: int, most: int = _CHANGES) -> list[Change]:
-        kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
-        return change_log.read(connection, self._space, after=after, kinds=kinds, most=most)
+        return change_log.read(connection, self._space, after=after, kinds=self.KINDS, most=most)
 
     def _is_embedding(self, change: Change) -> bool:
-        return change.kind == "drawers.embedded" and change.detail == self.model
+        return change.kind == self.EMBEDDED and change.detail == self.model
 
 
-def _name(mark: str, drawer: int, ordinal: int) -> str:
-    return f"{mark}:{drawer}.{ordinal}"
+class ServerVectors(Shelf):
+    """Finds the drawers of one space nearest to a query vector; see `VectorIndex`."""
+
+    CURSOR, SUFFIX, EMBEDDED = "chroma", "", "drawers.embedded"
+    KINDS = frozenset({"drawers.embedded", *change_log.OUT_OF_INDEX})
+
+    def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
+        """The best drawers at a moment with the cosine similarity of their best chunk, best first.
+
+        Some may be superseded since: whoever asks looks at their facts.
+        """
+        # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
+        wide = most * 2
+        nearest = self._nearest(moment, query, wide)
+        while len(best := _best_by_drawer(nearest)) < most and len(nearest) >= wide:
+            wide *= 4
+            nearest = self._nearest(moment, query, wide)
+        return dict(list(best.items())[:most])
+
+    def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
+        """The cosine similarity of each of these drawers that has a vector."""
+        found = embedding_cache.of_drawers(moment.connection, self._space, self.model, drawers) if drawers else None
+        return {} if found is None else best_by_drawer(found.drawers, found.matrix @ query, len(found.drawers))
+
+    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
+        """The drawers nearest to one, with their cosine similarity, best first."""
+        own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
+        near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
+        return {number: similarity for number, similarity in near.items() if number != drawer}
+
+    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Start and stop of the chunk of each of these drawers that is nearest to the query."""
+        return embedding_cache.nearest_pieces(moment.connection, self._space, self.model, query, drawers)
+
+    def _gone(self, change: Change) -> list[str]:
+        out = change.kind in change_log.OUT_OF_INDEX
+        return [f"{change.subject}.{ordinal}" for ordinal in range(change.until if out else 0)]
+
+    def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
+        loaded = embedding_cache.load(connection, self._space, self.model, spans)
+        if loaded is None:
+            return None
+        named = zip(loaded.drawers.tolist(), loaded.ordinals.tolist(), strict=True)
+        return Named([f"{drawer}.{ordinal}" for drawer, ordinal in named], loaded.matrix)
+
+    def _reach(self, connection: Connection) -> tuple[int, int]:
+        last = embedding_cache.last_drawer(connection, self._space)
+        return last, embedding_cache.counts(connection, self._space, self.model)[1]
+
+
+class ServerNoteVectors(Shelf):
+    """Finds the notes of one space nearest to a query vector."""
+
+    CURSOR, SUFFIX, EMBEDDED = "chroma:notes", ".notes", "notes.embedded"
+    KINDS = frozenset({"notes.changed", "notes.embedded"})
+
+    def nearest(self, moment: Moment, query: Vectors, most: int) -> list[int]:
+        """The numbers of the nearest notes, at least so many if there are, best first; some may be gone since."""
+        return [int(name) for name, _ in self._nearest(moment, query, most)]
+
+    def _gone(self, change: Change) -> list[str]:
+        span = range(change.subject, change.until + 1) if change.kind == "notes.changed" else ()
+        return [str(number) for number in span]
+
+    def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
+        found = notes.vectors(connection, self._space, self.model, spans)
+        return Named(list(map(str, found)), np.stack(list(found.values()))) if found else None
+
+    def _reach(self, connection: Connection) -> tuple[int, int]:
+        return notes.newest(connection, self._space), notes.counts(connection, self._space, self.model)[1]
 
 
 def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:
     best: dict[int, float] = {}
-    for name, distance in nearest:
-        drawer = int(name.partition(":")[2].partition(".")[0])
-        best[drawer] = max(best.get(drawer, -1.0), 1.0 - distance)
+    for name, similarity in nearest:
+        best.setdefault(int(name.partition(".")[0]), similarity)
     return best
 
 

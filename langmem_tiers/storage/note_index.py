@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from math import isnan
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -93,31 +93,8 @@ class _State:
     changed: tuple[_Span, ...] = ()
 
 
-class _Held(NamedTuple):
-    """A state, and the log positions of the first and the last moment known to have it."""
-
-    state: _State
-    since: int
-    upto: int
-
-
-_BETWEEN = (
-    select(notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
-    .select_from(notes.outerjoin(embeddings, same_text(bindparam("model"))))
-    .where(*here(notes), notes.c.number.between(bindparam("first"), bindparam("last")))
-    .order_by(notes.c.number)
-)
-
-
-class NoteSearch:
-    """Finds the notes of one space; without a model, by their words only. Thread-safe."""
-
-    def __init__(self, space: str, model: str | None) -> None:
-        self._space = space
-        self._model = model
-        self._held: _Held | None = None
-        self._writers: WeakKeyDictionary[Connection, _Held] = WeakKeyDictionary()
-        self._lock = threading.Lock()
+class Notes(Protocol):
+    """Finds the notes of one space; without a model, by their words only."""
 
     def search(
         self,
@@ -137,6 +114,45 @@ class NoteSearch:
         Raises:
             InvalidVector: the query's vector does not have the stored dimension.
         """
+
+
+class _Held(NamedTuple):
+    """A state, and the log positions of the first and the last moment known to have it."""
+
+    state: _State
+    since: int
+    upto: int
+
+
+_BETWEEN = (
+    select(notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
+    .select_from(notes.outerjoin(embeddings, same_text(bindparam("model"))))
+    .where(*here(notes), notes.c.number.between(bindparam("first"), bindparam("last")))
+    .order_by(notes.c.number)
+)
+
+
+class NoteSearch:
+    """Finds the notes of one space, which are held in memory; see `Notes`. Thread-safe."""
+
+    def __init__(self, space: str, model: str | None) -> None:
+        self._space = space
+        self._model = model
+        self._held: _Held | None = None
+        self._writers: WeakKeyDictionary[Connection, _Held] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def search(
+        self,
+        moment: Moment,
+        terms: Sequence[str],
+        vector: Vectors | None,
+        most: int,
+        kinds: Collection[NoteKind] = RECALLED,
+        *,
+        settings: RecallSettings = RecallSettings(),  # noqa: B008 - a frozen value
+    ) -> list[NoteHit]:
+        """The best notes at a moment; see `Notes`."""
         state = self._at(moment)
         if not state.notes or not kinds:
             return []
@@ -147,7 +163,7 @@ class NoteSearch:
         if len(kinds) < len(_CODES):
             found = found[np.isin(state.kinds[found], [_CODES[kind] for kind in kinds])]
         best = found[np.lexsort((-found, -score[found]))[:most]]
-        columns = (_known(keyword[best]), _known(similar[best]), score[best].tolist())
+        columns = (known(keyword[best]), known(similar[best]), score[best].tolist())
         return [NoteHit(*state.notes[place], *each) for place, *each in zip(best.tolist(), *columns, strict=True)]
 
     def _at(self, moment: Moment) -> _State:
@@ -310,5 +326,6 @@ def _compact(state: _State) -> _State:
     return replace(state, matrix=state.matrix[state.rows[held]], count=live, rows=rows)
 
 
-def _known(values: Column) -> list[float | None]:
+def known(values: Column) -> list[float | None]:
+    """The values, None in the place of those that nobody knows."""
     return [None if isnan(value) else value for value in values.tolist()]

@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from langmem_tiers.content import content_hash
 from langmem_tiers.storage import change_log, embedding_cache, facts, keyword, purging
+from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, entries, notes
 from langmem_tiers.storage.sealed_text import is_intact
@@ -247,6 +248,19 @@ def same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
         embeddings.c.model == model,
         embeddings.c.text_hash == notes.c.text_hash,
     )
+
+
+def vectors(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> dict[int, Vectors]:
+    """The usable vectors of the notes in these ranges, by number."""
+    found: dict[int, Vectors] = {}
+    dimension = embedding_cache.known_dimension(connection, space, model)
+    joined = select(notes.c.number, embeddings.c.vector).select_from(notes.join(embeddings, same_text(model)))
+    for first, last in change_log.ranges(spans):
+        within = (*here(notes, space), notes.c.number.between(first, last))
+        rows = connection.execute(joined.where(*within).order_by(notes.c.number)).all()
+        each = embedding_cache.each_unpacked([row.vector for row in rows], dimension)
+        found |= {row.number: vector for row, vector in zip(rows, each, strict=True) if vector is not None}
+    return found
 
 
 def add(connection: Connection, space: str, new: Sequence[NewPiece], last: int) -> list[int]:

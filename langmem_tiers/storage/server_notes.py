@@ -1,0 +1,95 @@
+"""Search over the notes of a space on a server: nothing of them is kept, words and vectors are asked for each time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from langmem_tiers.matching import Covered, coverage, matched
+from langmem_tiers.settings import RecallSettings
+from langmem_tiers.storage import embedding_cache
+from langmem_tiers.storage import keyword as keyword_index
+from langmem_tiers.storage.change_log import Moment
+from langmem_tiers.storage.chroma_server import ServerNoteVectors
+from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.keyword import ALL, MOST_TERMS
+from langmem_tiers.storage.note_index import NoteHit, known
+from langmem_tiers.storage.notes import RECALLED, NoteKind, same_text
+from langmem_tiers.storage.schema import embeddings, notes
+from langmem_tiers.storage.statements import among, here, listed
+
+# Notes that are compared in full for each that is wanted.
+_WIDE = 8
+_COUNT = select(func.count()).select_from(notes).where(*here(notes))
+
+
+class ServerNotes:
+    """Finds the notes of one space; see `Notes`.
+
+    Of the words, the notes that cover the largest share are looked at, of the vectors the nearest; each of them is
+    scored by both.
+    """
+
+    def __init__(self, space: str, vectors: ServerNoteVectors | None) -> None:
+        self._space = space
+        self._vectors = vectors
+
+    def search(
+        self,
+        moment: Moment,
+        terms: Sequence[str],
+        vector: Vectors | None,
+        most: int,
+        kinds: Collection[NoteKind] = RECALLED,
+        *,
+        settings: RecallSettings = RecallSettings(),  # noqa: B008 - a frozen value
+    ) -> list[NoteHit]:
+        """The best notes at a moment; see `Notes`."""
+        connection = moment.connection
+        total = int(connection.execute(_COUNT, {"space": self._space}).scalar_one())
+        if not total or not kinds:
+            return []
+        wanted = [(term, *ALL) for term in terms[:MOST_TERMS]]
+        covered = coverage(keyword_index.notes.holding(connection, wanted), total)
+        wide = most * _WIDE
+        while True:
+            numbers = set(covered.best(wide))
+            if self._vectors is not None and vector is not None:
+                numbers |= set(self._vectors.nearest(moment, vector, min(wide, total)))
+            found = self._scored(connection, numbers, covered, vector, kinds, settings)
+            if len(found) >= most or wide >= total:
+                return found[:most]
+            wide *= _WIDE
+
+    def _scored(
+        self,
+        connection: Connection,
+        numbers: Collection[int],
+        covered: Covered,
+        vector: Vectors | None,
+        kinds: Collection[NoteKind],
+        settings: RecallSettings,
+    ) -> list[NoteHit]:
+        """Those of these notes that match, best first."""
+        model = None if self._vectors is None else self._vectors.model
+        columns = (notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text)
+        joined = notes.outerjoin(embeddings, same_text(model or ""))
+        wanted = select(*columns, embeddings.c.vector).select_from(joined)
+        these = wanted.where(*here(notes, self._space), notes.c.kind.in_(sorted(kinds)), listed(notes.c.number))
+        rows = among(connection, these, numbers)
+        if not rows:
+            return []
+        held = np.array([row.number for row in rows], np.int64)
+        keyword = covered.of(held) if len(covered.numbers) else np.full(len(rows), np.nan)
+        similar = np.full(len(rows), np.nan)
+        if vector is not None and model is not None:
+            dimension = embedding_cache.known_dimension(connection, self._space, model)
+            vectors = embedding_cache.each_unpacked([row.vector for row in rows], dimension)
+            similar[:] = [np.nan if each is None else float(each @ vector) for each in vectors]
+        score = np.asarray(matched(keyword, similar, settings))
+        found = np.flatnonzero((keyword > 0) | (similar >= settings.min_similarity))
+        best = found[np.lexsort((-held[found], -score[found]))]
+        columns_ = (known(keyword[best]), known(similar[best]), score[best].tolist())
+        return [NoteHit(*rows[place][:-1], *each) for place, *each in zip(best.tolist(), *columns_, strict=True)]
