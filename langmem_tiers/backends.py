@@ -9,6 +9,7 @@ from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
 from langmem_tiers.storage import folder
 from langmem_tiers.storage.chroma_server import ChromaServer
 from langmem_tiers.storage.postgres.server import PostgresServer
+from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
 
 
@@ -16,6 +17,8 @@ class Backend(ABC):
     """The place of a memory. `where` names it in messages."""
 
     where: str
+    queue: WorkQueue | None = None
+    """What several processes share their background work by, None if each does that of the spaces it uses."""
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:
@@ -79,6 +82,7 @@ class ServerBackend(Backend):
 
     def __init__(self, server: PostgresServer, chroma: ChromaServer | None) -> None:
         self.where = server.where
+        self.queue = server.queue
         self._server = server
         self._chroma = chroma
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 _VARIABLE = "LANGMEM_TIERS_PATH"
@@ -12,6 +13,11 @@ _ADDRESSES = ("postgresql:", "postgres:", "postgresql+psycopg:")
 def is_address(named: object) -> bool:
     """Whether this is the address of a database server, and not a folder."""
     return isinstance(named, str) and named.startswith(_ADDRESSES)
+
+
+def shown(named: Path | str) -> str:
+    """A folder or an address as messages have it: without a password."""
+    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", str(named))
 
 
 def default_place() -> Path | str:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from langmem_tiers.access import Access, Roles
 from langmem_tiers.backends import Backend
+from langmem_tiers.background import leasing
 from langmem_tiers.background.embedding import embedded_by
-from langmem_tiers.background.worker import Worker, WorkLeft
+from langmem_tiers.background.worker import Background, Worker, WorkLeft
 from langmem_tiers.clock import Clock
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import MemoryClosed, MemoryTiersError, UnknownSpace
@@ -35,6 +36,7 @@ from langmem_tiers.telemetry.logs import say
 if TYPE_CHECKING:
     from langmem_tiers.background.jobs import Jobs
     from langmem_tiers.models.embedder import Embedder
+    from langmem_tiers.storage.postgres.work_queue import WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,8 @@ log = logging.getLogger(__name__)
 _CLOSING = 30.0
 # Minimum seconds until a space is checked again unprompted.
 _SOONEST = 1.0
+# Seconds until a space is tried again that is being deleted, or whose embedder is away.
+_RETRY = 5.0
 # Database connections, locks and threads do not survive a fork.
 _AFTER_FORK = "Open the memory in each process, after the fork."
 
@@ -75,11 +79,19 @@ class Runtime:
         self._embedder = None if embedder is None else self._guarded(embedder)
         self._spaces = OpenSpaces(self._open_space, self.settings.storage.memory_mb * 1_000_000)
         self._other_embedders: dict[str, str] = {}
-        self._worker = Worker(self._work, retry_after=self._resting) if background else None
         self._listeners: list[Listener] = []
+        self._used: set[str] = set()
         self._process = os.getpid()
         self._closing = False
         self._at_exit = _close_at_exit(self)
+        self._worker = self.worker() if background else None
+
+    def worker(self, threads: int = 1) -> Background:
+        """Somebody who does the background work from now on; on a server of all spaces, in so many threads."""
+        queue = self.backend.queue
+        if queue is None:
+            return Worker(self._round, retry_after=self._resting)
+        return leasing.LeasingWorker(queue, self._round_on_server, threads=threads)
 
     def close(self) -> None:
         """Finish the current background step and close every file. Closing twice is harmless."""
@@ -228,19 +240,35 @@ class Runtime:
 
     def wake(self, name: str) -> None:
         """Have the background check a space."""
+        if self.backend.queue is not None:
+            if self.backend.queue.is_at_work(name):
+                return
+            self._used.add(name)
         if self._worker is not None:
             self._worker.wake(name)
 
     def finish(self, names: set[str] | None, timeout: float | None) -> bool:
-        """Do or await the background work of some spaces, or of all on disk."""
+        """Do or await the background work of some spaces, or of all on disk; on a server, of all used here."""
         self._require_open()
+        if self.backend.queue is not None:
+            return self._finish_on_server(self.backend.queue, set(self._used) if names is None else names, timeout)
         if self._worker is None:
             wanted = self.backend.names() if names is None else sorted(names)
-            outcomes = {self._work(name, lambda: False) for name in wanted}
+            outcomes = {self._round(name, lambda: False)[0] for name in wanted}
             return outcomes <= {WorkLeft.DONE}
         for name in names or ():
             self._worker.wake(name)
         return self._worker.wait(names, timeout)
+
+    def _finish_on_server(self, queue: WorkQueue, names: set[str], timeout: float | None) -> bool:
+        """The same, for spaces that others may be working on."""
+        if self._worker is None:
+            done = leasing.finish(queue, self._round_on_server, sorted(names), timeout)
+        else:
+            done = self._worker.wait(names, timeout)
+        if done:
+            self._used -= names
+        return done
 
     def _guarded(self, embedder: Embedder) -> GuardedEmbedder:
         """The embedder, which must not keep the memory alive: an open memory closes itself once unreferenced."""
@@ -276,19 +304,26 @@ class Runtime:
             told: dict[str, Any] = {"model": model, "before": others, "recall": "keywords_until_embedded"}
             say(log, logging.WARNING, "embedder_changed", space=name, **told)
 
-    def _work(self, name: str, stop: Callable[[], bool]) -> WorkLeft:
+    def _round(self, name: str, stop: Callable[[], bool]) -> tuple[WorkLeft, float | None]:
+        """Do the jobs of a space; returns what is left, and in how many seconds it is due again, None if never."""
         leaving = partial(self._spaces.is_kept_closed, name)
-        if not self.layered.of(name).enabled or leaving() or not self.backend.has(name):
-            return WorkLeft.DONE
+        if leaving():
+            return WorkLeft.DONE, _RETRY
+        if not self.layered.of(name).enabled or not self.backend.has(name):
+            return WorkLeft.DONE, None
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
             jobs = self.jobs(store)
             outcome = jobs.run(lambda: stop() or leaving())
             later = jobs.seconds_to_next(store)
             self.tally.book(name, store.database)
-        if self._worker is not None and later is not None:
-            self._worker.wake_later(name, max(later, _SOONEST))
-        return outcome
+        return outcome, None if later is None else max(later, _SOONEST)
+
+    def _round_on_server(self, name: str, stop: Callable[[], bool]) -> tuple[WorkLeft, float | None]:
+        outcome, later = self._round(name, stop)
+        if outcome is WorkLeft.STOPPED:
+            return outcome, 0.0
+        return outcome, max(self._resting(), _RETRY) if outcome is WorkLeft.WAITING else later
 
     def _usage_key(self, source: str, model: str, session: str = "") -> UsageKey:
         return UsageKey(day=f"{self.clock():%Y-%m-%d}", session=session, source=source, model=model)

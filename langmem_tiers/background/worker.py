@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
 from time import monotonic
+from typing import TypeVar
 
 from langmem_tiers.errors import DatabaseLocked, StorageError
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 300.0
@@ -31,11 +34,50 @@ class WorkLeft(Enum):
     STOPPED = "stopped"
 
 
-Work = Callable[[str, Callable[[], bool]], WorkLeft]
-"""Does the jobs of a space by name; asks the second argument whether to stop."""
+Work = Callable[[str, Callable[[], bool]], tuple[WorkLeft, float | None]]
+"""Does the jobs of a space by name, and asks the second argument whether to stop.
+
+It returns what is left to do, and in how many seconds something is due again; None if never as things stand.
+"""
 
 
-class Worker:
+class Background(ABC):
+    """Whoever does the background work of a memory."""
+
+    @abstractmethod
+    def wake(self, space: str) -> None:
+        """A space has work to do."""
+
+    @abstractmethod
+    def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
+        """Wait until no more can be done for these spaces (None: any); True if nothing is left to do."""
+
+    @abstractmethod
+    def stop(self, timeout: float) -> bool:
+        """Let the current step come to its end; True if it has."""
+
+
+def attempted(space: str, work: Callable[[], T]) -> T | None:
+    """The result of background work; None if it failed, which is logged: the space is tried again later."""
+    try:
+        return work()
+    except DatabaseLocked as error:
+        # Heavy writers go first; this is retried.
+        say(log, logging.WARNING, "background_work_waits", space=space, error=error, reason=error)
+    except BaseException as error:  # noqa: BLE001 - it is logged: `say` is this package's way to
+        # The thread must survive one bad space, and a model or listener that exits; the cursors stay where
+        # they are, and the space is retried.
+        # Failures during interpreter shutdown (libraries' thread pools close first) are not reported: the space
+        # is left for the next start.
+        level = logging.ERROR if threading.main_thread().is_alive() else logging.DEBUG
+        # For a damaged file or a full disk the message is enough; a traceback adds nothing.
+        told = error if isinstance(error, StorageError) else None
+        say(log, level, "background_work_failed", space=space, error=error, reason=told, trace=told is None)
+        otel.failed("background", type(error).__name__)
+    return None
+
+
+class Worker(Background):
     """Runs the jobs of woken spaces, one space after the other, in a daemon thread that is started on demand."""
 
     def __init__(self, work: Work, *, retry_after: Callable[[], float]) -> None:
@@ -70,12 +112,6 @@ class Worker:
                 self._thread.start()
             self._changed.notify_all()
 
-    def wake_later(self, space: str, seconds: float) -> None:
-        """A space will have work to do in this many seconds; `wait` does not wait for that."""
-        with self._changed:
-            self._later[space] = monotonic() + seconds
-            self._changed.notify_all()
-
     def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
         """Wait until no more can be done for these spaces (None: any); True if nothing is left to do."""
         deadline = None if timeout is None else monotonic() + timeout
@@ -104,6 +140,12 @@ class Worker:
         names = set(self._woken) | ({self._busy} if self._busy else set())
         return bool(names if spaces is None else names & spaces)
 
+    def _wake_later(self, space: str, seconds: float) -> None:
+        """A space will have work to do in this many seconds; `wait` does not wait for that."""
+        with self._changed:
+            self._later[space] = monotonic() + seconds
+            self._changed.notify_all()
+
     def _run(self) -> None:
         while (space := self._next()) is not None:
             outcome = self._attempt(space)
@@ -116,28 +158,12 @@ class Worker:
                 self._changed.notify_all()
 
     def _attempt(self, space: str) -> WorkLeft:
-        try:
-            outcome = self._work(space, lambda: self._stopping)
-        except DatabaseLocked as error:
-            # Heavy writers go first; this is retried.
-            say(log, logging.WARNING, "background_work_waits", space=space, error=error, reason=error)
-            self._faults += 1
-            return WorkLeft.WAITING
-        except BaseException as error:  # noqa: BLE001 - it is logged: `say` is this package's way to
-            # The thread must survive one bad space, and a model or listener that exits; the cursors stay where
-            # they are, and the space is retried.
-            # Failures during interpreter shutdown (libraries' thread pools close first) are not reported: the space
-            # is left for the next start.
-            level = logging.ERROR if threading.main_thread().is_alive() else logging.DEBUG
-            # For a damaged file or a full disk the message is enough; a traceback adds nothing.
-            told = error if isinstance(error, StorageError) else None
-            say(log, level, "background_work_failed", space=space, error=error, reason=told, trace=told is None)
-            otel.failed("background", type(error).__name__)
-            self._faults += 1
-            return WorkLeft.WAITING
-        else:
-            self._faults = 0
-            return outcome
+        result = attempted(space, lambda: self._work(space, lambda: self._stopping))
+        self._faults = self._faults + 1 if result is None else 0
+        outcome, later = (WorkLeft.WAITING, None) if result is None else result
+        if later is not None:
+            self._wake_later(space, later)
+        return outcome
 
     def _pause(self) -> float:
         """Seconds until unfinished spaces are retried: longer after each failure."""

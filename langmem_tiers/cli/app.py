@@ -40,10 +40,12 @@ from langmem_tiers.cli import (
     sync,
     tasks,
     why,
+    worker,
     working,
 )
 from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
 from langmem_tiers.cli.terminal import show_warnings
+from langmem_tiers.paths import is_address
 from langmem_tiers.wording import safe
 
 # The base of every error of wrong usage, whichever version of typer it comes from.
@@ -92,10 +94,10 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _folder(text: str) -> Path:
+def _place(text: str) -> Path | str:
     if not text.strip():
         raise typer.BadParameter("the path is empty; '.' is the folder you are in.")
-    return Path(text)
+    return text if is_address(text) else Path(text)
 
 
 @app.callback()
@@ -107,9 +109,12 @@ def options(
         typer.Option(
             envvar="LANGMEM_TIERS_PATH",
             metavar="FOLDER",
-            parser=_folder,
-            help="The memory. Default: in your data folder.",
+            parser=_place,
+            help="The memory, or the address of its database: postgresql://… Default: in your data folder.",
         ),
+    ] = None,
+    chroma: Annotated[
+        str | None, typer.Option(metavar="URL", help="With a database, the Chroma server of its vectors.")
     ] = None,
     user: Annotated[
         str | None,
@@ -139,7 +144,8 @@ def options(
 ) -> None:
     """Take the options that come before every command."""
     show_warnings()
-    context.obj = Target(path=path, user=user, json=json, embedder=embedder, fallbacks=tuple(fallback or ()) or None)
+    read_also = tuple(fallback or ()) or None
+    context.obj = Target(path=path, chroma=chroma, user=user, json=json, embedder=embedder, fallbacks=read_also)
 
 
 _COMMANDS: dict[str, Callable[..., None]] = {
@@ -166,6 +172,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "sync": sync.sync,
     "mcp": mcp.mcp,
     "panel": panel.panel,
+    "worker": worker.worker,
     "forget": forget.forget,
     "doctor": maintenance.doctor,
     "rebuild": maintenance.rebuild,

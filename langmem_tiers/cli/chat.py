@@ -51,7 +51,7 @@ def chat(
     with target.memory(reranker=reranker) as memory:
         whose = target.space or str(target.user)
         talk = _Talk(chosen, memory, target.open(memory, name), user=whose, thread=session or f"chat-{uuid4().hex[:8]}")
-        print_text(f"Session {talk.thread} of {whose}, memory in {memory.path}. Ctrl-D, or /quit, ends it.")
+        print_text(f"Session {talk.thread} of {whose}, memory in {memory.backend.where}. Ctrl-D, or /quit, ends it.")
         if note := _not_stored(talk.settings, target):
             print_text(note)
         whole = talk.answer_lines(show=show)

@@ -31,10 +31,12 @@ def settings(incomplete: str) -> list[str]:
 
 def _names(context: typer.Context) -> tuple[str, ...]:
     """The names of the spaces in the folder that was named before the command."""
-    from langmem_tiers.paths import default_folder
+    from langmem_tiers.paths import default_folder, is_address
     from langmem_tiers.storage.folder import space_names
 
     given = context.find_root().params.get("path") or os.environ.get("LANGMEM_TIERS_PATH")
+    if is_address(given):
+        return ()  # a shell does not wait for a server
     folder = Path(given).expanduser() if given else default_folder()
     return space_names(folder) if folder.is_dir() else ()
 

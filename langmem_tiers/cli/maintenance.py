@@ -38,9 +38,9 @@ def stats(target: Target) -> Shown:
     with target.existing_memory() as memory:
         failed = _for_each(target, memory, lambda space: found.append(space.stats(by_kind=True)))
         _print_not_counted(target, memory)
-    title = f"Memory in {memory.path}: {counted(len(found), 'space')}"
+    title = f"Memory in {memory.backend.where}: {counted(len(found), 'space')}"
     lines = [title, *(line for one in found for line in _counts(one))]
-    return Shown({"path": memory.path, "spaces": found}, lines, failed=failed)
+    return Shown({"path": memory.backend.where, "spaces": found}, lines, failed=failed)
 
 
 def _for_each(target: Target, memory: Memory, work: Callable[[Space], object]) -> bool:
@@ -108,7 +108,7 @@ def usage(
     for each in found:
         if each["by_source"]:
             lines += [f"{each['space']}, since {since}", *(_usage_table(by, each[f"by_{by}"]) for by in _BY)]
-    data = {"path": memory.path, "since": str(since), "spaces": found}
+    data = {"path": memory.backend.where, "since": str(since), "spaces": found}
     return Shown(data, lines or [f"No model was asked since {since}."], failed=failed)
 
 
@@ -138,7 +138,7 @@ def doctor(
         unreadable = target.unreadable(memory)
     bad = unreadable or any(finding.level == "problem" for findings in found.values() for finding in findings)
     return Shown(
-        {"path": memory.path, "spaces": found, "unreadable_spaces": unreadable},
+        {"path": memory.backend.where, "spaces": found, "unreadable_spaces": unreadable},
         _findings(found | {str(folder): (_without_name(folder),) for folder in unreadable}),
         failed=bool(bad),
     )

@@ -87,11 +87,13 @@ _NAMED_USERS = 10
 class Target:
     """What a command is about: the memory folder, the user or the space, the embedder, and whether a script is reading.
 
-    `path` None means $LANGMEM_TIERS_PATH or the user's data folder, as in `Memory.open`. A `space` by name goes before
+    `path` None means $LANGMEM_TIERS_PATH or the user's data folder, as in `Memory.open`; it may be the address of a
+    database, with `chroma` for its vectors. A `space` by name goes before
     that of the user. `fallbacks` are further spaces to read, None for those of the settings.
     """
 
-    path: Path | None = None
+    path: Path | str | None = None
+    chroma: str | None = None
     user: str | None = None
     space: str | None = None
     json: bool = False
@@ -100,17 +102,27 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """The memory folder, whether it is there or not."""
+        """The folder of the memory, whether it is there or not; that of its settings, if it is on a server."""
         from langmem_tiers.paths import default_folder
 
-        return self.path.expanduser() if self.path else default_folder()
+        return self.path.expanduser() if isinstance(self.path, Path) else default_folder()
+
+    @property
+    def place(self) -> Path | str:
+        """The folder of the memory, or the address of its database."""
+        from langmem_tiers.paths import default_place
+
+        return default_place() if self.path is None else self.path if isinstance(self.path, str) else self.folder
 
     @contextmanager
     def memory(self, *, reranker: BaseChatModel | None = None) -> Iterator[Memory]:
         """The memory, open for one command; the folder is made if there is none."""
         from langmem_tiers.memory import Memory
 
-        with in_words_of_commands(), Memory.open(self.path, embedder=self.embedder, reranker=reranker) as memory:
+        with (
+            in_words_of_commands(),
+            Memory.open(self.path, chroma=self.chroma, embedder=self.embedder, reranker=reranker) as memory,
+        ):
             yield memory
 
     @contextmanager
@@ -127,15 +139,21 @@ class Target:
         from langmem_tiers.memory import Memory
         from langmem_tiers.storage.errors_border import translated
 
-        folder = self.folder
-        with in_words_of_commands(), translated(folder):
-            there = folder.exists() and (folder.is_file() or any(folder.iterdir()))
-        if not there:
-            raise NotAMemoryFolder(f"There is no memory at {folder} yet.", way_out=self._begin())
+        place = self.place
+        if isinstance(place, Path):
+            with in_words_of_commands(), translated(place):
+                there = place.exists() and (place.is_file() or any(place.iterdir()))
+            if not there:
+                raise NotAMemoryFolder(f"There is no memory at {place} yet.", way_out=self._begin())
         with (
             in_words_of_commands(),
             Memory.open(
-                folder, embedder=self.embedder, reranker=reranker, settings=settings, background=background
+                place,
+                chroma=self.chroma,
+                embedder=self.embedder,
+                reranker=reranker,
+                settings=settings,
+                background=background,
             ) as memory,
         ):
             yield memory
@@ -207,18 +225,14 @@ class Target:
         Raises:
             MissingUser: nobody was named, or nothing of this name is in this memory.
         """
-        from langmem_tiers.naming import folder_name
-
-        name = self.space_name()
-        if not (memory.path / "spaces" / folder_name(name)).is_dir():
+        name, where = self.space_name(), memory.backend.where
+        if not memory.backend.has(name):
             if self.space is not None:
                 raise MissingUser(
-                    f"There is no space {name!r} in the memory in {memory.path}.",
-                    way_out=f"`langmem-tiers --path {memory.path} stats` shows those there are.",
+                    f"There is no space {name!r} in the memory in {where}.",
+                    way_out=f"`langmem-tiers --path {where} stats` shows those there are.",
                 )
-            raise MissingUser(
-                f"There is no user {self.user!r} in the memory in {memory.path}.", way_out=self._users(memory)
-            )
+            raise MissingUser(f"There is no user {self.user!r} in the memory in {where}.", way_out=self._users(memory))
         return self.open(memory, name)
 
     def spaces(self, memory: Memory) -> tuple[Space, ...]:
@@ -235,8 +249,10 @@ class Target:
     def command_line(self, space: str, *words: str) -> str:
         """A command about a space, as it is typed, with the options that were given before this one."""
         from langmem_tiers.naming import user_of
+        from langmem_tiers.paths import shown
 
-        where = [] if self.path is None else ["--path", str(self.path)]
+        where = [] if self.path is None else ["--path", shown(self.path)]
+        where += [] if self.chroma is None else ["--chroma", self.chroma]
         embedder = [] if self.embedder == DEFAULT_EMBEDDER else ["--embedder", self.embedder]
         user = user_of(space)
         whose, named = ([], ["--space", space]) if user is None else (["--user", user], [])
@@ -249,7 +265,7 @@ class Target:
 
     def unreadable(self, memory: Memory) -> tuple[Path, ...]:
         """Folders of spaces whose name cannot be read, for commands about every space."""
-        return () if self.names_one else memory.unreadable_spaces()
+        return () if self.names_one or isinstance(self.place, str) else memory.unreadable_spaces()
 
     def show(self, found: Shown) -> None:
         """Print what a command found, and end it with exit code 1 if it failed."""
@@ -267,12 +283,13 @@ class Target:
 
     def _whose(self) -> str:
         """How to name a user, and which there are, if there are few."""
-        users = _users_of(self.folder) if self.folder.is_dir() else []
+        place = self.place
+        users = _users_in(place) if isinstance(place, Path) and place.is_dir() else []
         return f"{_NAME_ONE} It has: {', '.join(users)}." if 0 < len(users) <= _NAMED_USERS else _NAME_ONE
 
     def _users(self, memory: Memory) -> str:
         """The users of the memory; if there are many, those with the most similar ids."""
-        users = _users_of(memory.path)
+        users = _users_of(memory.spaces())
         if not users:
             return f"It has no users yet. Begin with `{self.command_line(self.space_name(), 'chat')}`."
         if len(users) <= _NAMED_USERS:
@@ -281,12 +298,18 @@ class Target:
         return f"It has {len(users):,}, among them: {', '.join(alike)}."
 
 
-def _users_of(folder: Path) -> list[str]:
+def _users_in(folder: Path) -> list[str]:
     """The ids of the users in a memory folder."""
-    from langmem_tiers.naming import user_of
     from langmem_tiers.storage.folder import space_names
 
-    return [user for user in map(user_of, space_names(folder)) if user is not None]
+    return _users_of(space_names(folder))
+
+
+def _users_of(names: Iterable[str]) -> list[str]:
+    """The ids of those users whose spaces are among these."""
+    from langmem_tiers.naming import user_of
+
+    return [user for user in map(user_of, names) if user is not None]
 
 
 def moments(since: str | None, until: str | None) -> dict[str, datetime | None]:

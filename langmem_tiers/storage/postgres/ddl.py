@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     Identity,
@@ -16,6 +17,8 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    false,
+    text,
 )
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
@@ -54,6 +57,11 @@ spaces = Table(
     Column("token", _TEXT, nullable=False, comment="Another one each time a space of this name is begun."),
     Column("number", BigInteger, Identity(), nullable=False, comment="Its place among all, for the vectors' shards."),
     Column("made_at", BigInteger, nullable=False),
+    Column("work_at", BigInteger, comment="When its background work is due, NULL if not before something is written."),
+    Column("leased_by", _TEXT, comment="Who is at that work."),
+    Column("work_came", Boolean, nullable=False, server_default=false(), comment="Since they began."),
+    # Few are due at any time.
+    Index("spaces_due", "work_at", postgresql_where=text("work_at IS NOT NULL")),
     comment="The spaces there are; whoever writes to one holds the lock of its row.",
 )
 
@@ -104,7 +112,7 @@ def tables() -> dict[str, Table]:
     return made
 
 
-def statements() -> Iterator[str]:
+def everything() -> Iterator[str]:
     """What creates everything in an empty schema."""
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     for table in (*own.sorted_tables, *tables().values()):
@@ -118,6 +126,16 @@ def statements() -> Iterator[str]:
             yield str(CreateIndex(index).compile(dialect=dialect))
     yield from _OF_WORDS
     yield from _noting()
+    yield from _policies()
+
+
+def queue() -> Iterator[str]:
+    """What tells workers in a schema from before them: everything that is there is looked at once."""
+    yield "ALTER TABLE spaces ADD COLUMN IF NOT EXISTS work_at bigint DEFAULT 0"
+    yield "ALTER TABLE spaces ALTER COLUMN work_at DROP DEFAULT"
+    yield 'ALTER TABLE spaces ADD COLUMN IF NOT EXISTS leased_by text COLLATE "C"'
+    yield "ALTER TABLE spaces ADD COLUMN IF NOT EXISTS work_came boolean NOT NULL DEFAULT false"
+    yield "CREATE INDEX IF NOT EXISTS spaces_due ON spaces (work_at) WHERE work_at IS NOT NULL"
 
 
 # Porter's stemmer, as SQLite has it, without a list of words that are left out.
@@ -152,7 +170,7 @@ def _noting() -> Iterator[str]:
         )
 
 
-def policies() -> Iterator[str]:
+def _policies() -> Iterator[str]:
     """What keeps a transaction from seeing rows of another space than its own, the owner of the tables too."""
     own_rows = f"space = current_setting('{SPACE_SETTING}', true)"
     for name in (*tables(), *words, noted.name):

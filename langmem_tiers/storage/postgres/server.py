@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -17,9 +17,10 @@ from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, StorageError
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database
-from langmem_tiers.storage.postgres import ddl, recorder
+from langmem_tiers.storage.postgres import ddl, recorder, work_queue
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
+from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.storage.statements import upsert
 from langmem_tiers.version import __version__
 
@@ -31,14 +32,14 @@ _CONNECT, _STATEMENT = 5, 60
 _SPACES_A_SHARD = 8
 # Held while a process makes or changes the schema.
 _MAKING = 0x4C4D5469
-STEPS = ("create",)
+STEPS = {"create": ddl.everything, "queue": ddl.queue}
 """The schema's steps, in order; each is one that an older package goes on working with, or is a new schema."""
 
 _SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
 _SEEN_FROM = text(f"SELECT {_SETTING}")
 _RELAXED = "set_config('synchronous_commit', 'off', true)"
 _OF_SPACE = "FROM spaces WHERE space = :space FOR NO KEY UPDATE"
-_HOLD = text(f"SELECT token, {_SETTING} {_OF_SPACE}")
+_HOLD = text(f"SELECT token, {work_queue.CALLS}, {_SETTING} {_OF_SPACE}")
 _HOLD_RELAXED = text(f"SELECT token, {_SETTING}, {_RELAXED} {_OF_SPACE}")
 
 
@@ -65,6 +66,7 @@ class PostgresServer:
         url, self._schema = _parsed(address)
         self.where = url.set(password=None).render_as_string(hide_password=False).replace("+psycopg", "")
         self._engine = _engine(url, self._schema, settings)
+        self.queue = WorkQueue(self._engine, self.where, prefix)
         try:
             self._migrate()
             with self._connection() as connection:
@@ -126,31 +128,33 @@ class PostgresServer:
         """
         with self._connection() as connection:
             there = connection.execute(select(func.to_regclass(f"{self._schema}.{ddl.steps.name}"))).scalar()
-            if there is not None and self._is_current(connection):
+            if there is not None and self._done(connection) == len(STEPS):
                 return
         with self._connection() as connection:
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
             connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
             # Others may have done it while we waited.
-            if connection.execute(select(func.to_regclass(f"{self._schema}.{ddl.steps.name}"))).scalar() is not None:
-                self._is_current(connection)
-                return
-            try:
-                for statement in ddl.statements():
-                    connection.exec_driver_sql(statement)
-                for statement in ddl.policies():
-                    connection.exec_driver_sql(statement)
-            except SQLAlchemyError as error:
-                raise MigrationFailed(f"The tables could not be made in {self.where}: {error}.") from error
-            at = to_millis(utc_now())
-            steps = [{"position": place, "name": name} for place, name in enumerate(STEPS)]
-            connection.execute(insert(ddl.steps), [{**step, "version": __version__, "at": at} for step in steps])
+            there = connection.execute(select(func.to_regclass(f"{self._schema}.{ddl.steps.name}"))).scalar()
+            done = 0 if there is None else self._done(connection)
+            for place, (name, step) in enumerate(STEPS.items()):
+                if place >= done:
+                    self._take_step(connection, place, name, step())
 
-    def _is_current(self, connection: Connection) -> bool:
+    def _take_step(self, connection: Connection, place: int, name: str, statements: Iterable[str]) -> None:
+        try:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+        except SQLAlchemyError as error:
+            raise MigrationFailed(f"The tables could not be made in {self.where}: {error}.") from error
+        row = {"position": place, "name": name, "version": __version__, "at": to_millis(utc_now())}
+        connection.execute(insert(ddl.steps), row)
+
+    def _done(self, connection: Connection) -> int:
+        """How many steps were taken."""
         done = int(connection.execute(select(func.count()).select_from(ddl.steps)).scalar_one())
         if done > len(STEPS):
             raise NewerSchema(f"{self.where} has schema {done}; this version knows up to {len(STEPS)}.")
-        return done == len(STEPS)
+        return done
 
 
 class PostgresRecords(Database):
@@ -187,6 +191,8 @@ class PostgresRecords(Database):
                     f"The space {self.space!a} was deleted since it was opened.",
                     way_out="Nothing was stored. Open the memory again: what is stored then begins an empty space.",
                 )
+            if durable and held.calls:
+                work_queue.call(connection, self.space)
             yield connection
 
     def size(self) -> int:

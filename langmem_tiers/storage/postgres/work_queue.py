@@ -1,0 +1,180 @@
+"""Which spaces have work for the background, and who is at it: the columns of the table of spaces that say so.
+
+`work_at` is when a space is due, by the clock of the server. Whoever works on it holds a lease, which pushes that into
+the future: of a holder that died, the space falls due by itself. What is written meanwhile is noted in `work_came`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import uuid4
+
+from sqlalchemy import Connection, Engine, text
+
+from langmem_tiers.errors import StorageError
+from langmem_tiers.storage.postgres.errors import translated
+
+LEASE_SECONDS = 60
+"""Seconds after which the work of somebody who died is taken over."""
+# Seconds between two signs of life of a holder.
+_BEAT = 15.0
+
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+CALLS = f"CASE WHEN leased_by IS NULL THEN coalesce(work_at > {_NOW}, true) ELSE NOT work_came END AS calls"
+"""For the row of a space: whether a write to it has to say that there is work."""
+_CALL = text(
+    f"UPDATE spaces SET work_came = leased_by IS NOT NULL, "
+    f"work_at = CASE WHEN leased_by IS NULL THEN {_NOW} ELSE work_at END WHERE space = :space"
+)
+_LONG = f"work_at = {_NOW} + {LEASE_SECONDS * 1000}"
+_HELD = f"SET leased_by = :lease, work_came = false, {_LONG}"
+_TAKE = text(
+    f"""
+    UPDATE spaces {_HELD} FROM (
+        SELECT space AS longest, work_at AS since FROM spaces
+        WHERE work_at <= {_NOW} AND starts_with(space, :prefix)
+        ORDER BY work_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS due WHERE space = longest RETURNING space
+    """
+)
+_TAKE_THIS = text(
+    f"UPDATE spaces {_HELD} WHERE space = :space AND (leased_by IS NULL OR work_at <= {_NOW}) RETURNING space"
+)
+_RENEW = text(f"UPDATE spaces SET {_LONG} WHERE space = :space AND leased_by = :lease")
+_GIVE_BACK = text(
+    f"""
+    UPDATE spaces SET leased_by = NULL, work_came = false,
+        work_at = CASE WHEN work_came THEN {_NOW} ELSE {_NOW} + CAST(:after AS bigint) END
+    WHERE space = :space AND leased_by = :lease
+    """
+)
+_THERE = text("SELECT 1 FROM spaces WHERE space = :space")
+_WAITING = text(
+    f"""
+    SELECT count(*) AS spaces, coalesce(max({_NOW} - work_at), 0) / 1000.0 AS seconds FROM spaces
+    WHERE work_at <= {_NOW} AND starts_with(space, :prefix)
+    """
+)
+
+_at_work: ContextVar[str] = ContextVar("space_at_work", default="")
+
+
+def call(connection: Connection, space: str) -> None:
+    """Say in a transaction that holds the row of a space that there is work; whoever is at that work need not."""
+    if _at_work.get() != space:
+        connection.execute(_CALL, {"space": space})
+
+
+class Waiting(NamedTuple):
+    """How many spaces wait for somebody, and for how many seconds the first of them does."""
+
+    spaces: int
+    seconds: float
+
+
+@dataclass
+class Held:
+    """A space that is being worked on, by its name. `lost` once somebody else may be at it."""
+
+    name: str
+    lease: str
+    lost: bool = False
+    after: float | None = 0.0
+    """Seconds until it is due again, None if not before something is written to it."""
+    released: threading.Event = field(default_factory=threading.Event)
+
+
+class WorkQueue:
+    """The spaces of a memory that have work. A `prefix` is before their names in every key."""
+
+    def __init__(self, engine: Engine, where: str, prefix: str = "") -> None:
+        self._engine = engine
+        self._where = where
+        self._prefix = prefix
+
+    def take(self) -> Held | None:
+        """The space that is due for the longest time, None if none is.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+        return self._taken(_TAKE, {"prefix": self._prefix})
+
+    def take_this(self, name: str) -> Held | None:
+        """A certain space, due or not; None while somebody else is at it.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+        return self._taken(_TAKE_THIS, {"space": self._prefix + name})
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a space."""
+        with self._connection() as connection:
+            return connection.execute(_THERE, {"space": self._prefix + name}).first() is not None
+
+    def waiting(self) -> Waiting:
+        """How many spaces wait, and how long."""
+        with self._connection() as connection:
+            spaces, seconds = connection.execute(_WAITING, {"prefix": self._prefix}).one()
+        return Waiting(int(spaces), float(seconds))
+
+    @contextmanager
+    def working_on(self, held: Held) -> Iterator[None]:
+        """Keep the lease of a space during the block, and give it back at the end.
+
+        Raises:
+            StorageError: it could not be given back; it lapses by itself.
+        """
+        beating = threading.Thread(target=self._beat, args=(held,), name="langmem-tiers-lease", daemon=True)
+        beating.start()
+        before = _at_work.set(self._prefix + held.name)
+        try:
+            yield
+        finally:
+            _at_work.reset(before)
+            held.released.set()
+            self._give_back(held)
+
+    def is_at_work(self, name: str) -> bool:
+        """Whether the caller is the one who works on this space."""
+        return _at_work.get() == self._prefix + name
+
+    def _taken(self, statement: object, given: dict[str, str]) -> Held | None:
+        lease = uuid4().hex
+        with self._connection() as connection:
+            key = connection.execute(statement, {"lease": lease, **given}).scalar()  # type: ignore[call-overload]
+        return None if key is None else Held(str(key).removeprefix(self._prefix), lease)
+
+    def _beat(self, held: Held) -> None:
+        """Renew a lease until it is released."""
+        missed = 0
+        while not held.released.wait(_BEAT):
+            with suppress(StorageError):
+                held.lost = not self._of_held(_RENEW, held)
+                missed = 0
+                continue
+            missed += 1
+            held.lost = held.lost or missed * _BEAT >= LEASE_SECONDS
+
+    def _give_back(self, held: Held) -> None:
+        after = None if held.after is None else int(held.after * 1000)
+        if not self._of_held(_GIVE_BACK, held, after=after):
+            # Somebody else may have looked before the last of our changes.
+            with self._connection() as connection:
+                connection.execute(_CALL, {"space": self._prefix + held.name})
+
+    def _of_held(self, statement: object, held: Held, **given: object) -> bool:
+        with self._connection() as connection:
+            row = {"space": self._prefix + held.name, "lease": held.lease, **given}
+            return connection.execute(statement, row).rowcount == 1  # type: ignore[call-overload,no-any-return]
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        with translated(self._where), self._engine.begin() as connection:
+            yield connection
