@@ -16,6 +16,8 @@
 #   make test-flips   50 bits of the database flipped, a disk full at 100 points, 1,542 names, 3,348 questions, 8 writers:
 #                     nothing hangs, no wrong word is served, nothing is lost
 #   make test-life   200 kills, a soak of 30,000 turns, random use by two processes, broken input and hostile text
+#   make test-servers   the tests of the front door over PostgreSQL and a Chroma server, started for it and stopped; or over
+#                       those that POSTGRES and CHROMA name, in a database of its own
 #   make test-server   what `langgraph dev` serves, in an environment of its own
 #   make test-lowest   nodes, agents, chains and tools with the lowest versions that pyproject.toml allows
 #   make test-newest   the same with the newest that can be installed together
@@ -35,7 +37,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-lowest test-newest
+.PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -100,6 +102,10 @@ test-life: $(VENV)/.development
 # The development server wants other versions of packages that the MCP server needs, so it has its own environment.
 test-server: build/server/.ready
 	build/server/bin/python -m pytest -p no:cacheprovider tests/test_server.py
+
+# What is about files in a folder has the marker `folder`, and is left out.
+test-servers: $(VENV)/.development
+	TMPDIR=$(SCRATCH) $(BIN)/python -m tests.servers -n $(JOBS) --dist loadgroup $(if $(ARGS),$(ARGS),$(FRONT_DOOR))
 
 test-lowest test-newest: test-%: build/%/.ready
 	build/$*/bin/python -m pytest -n $(JOBS) -p no:cacheprovider $(DOORS)

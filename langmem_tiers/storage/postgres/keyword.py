@@ -210,7 +210,7 @@ def _stems(connection: Connection, words: Collection[str]) -> dict[str, str]:
     statement = text(
         "SELECT word, coalesce((ts_lexize('stems', word))[1], word) FROM unnest(CAST(:words AS text[])) AS word"
     )
-    return dict(connection.execute(statement, {"words": list(words)}))
+    return {word: stem for word, stem in connection.execute(statement, {"words": list(words)})}  # noqa: C416 - rows are no pairs to a type checker
 
 
 def _follows(said: Sequence[str], line: Sequence[str]) -> bool:

@@ -46,7 +46,7 @@ def _as_stored(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """A noted row as changesets have it: without its space, and bytes in hexadecimal."""
     columns = TABLES[name].columns
     return {
-        column.name: value.removeprefix("\\x") if isinstance(column.type, LargeBinary) and value is not None else value
+        str(column.name): value.removeprefix("\\x") if isinstance(column.type, LargeBinary) and value is not None else value
         for column in columns
         if column.name != "space"
         for value in (row[column.name],)

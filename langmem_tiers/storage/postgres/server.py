@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import BigInteger, Connection, Engine, Integer, create_engine, delete, func, insert, select, text
+from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
@@ -30,6 +31,8 @@ _IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _CONNECT, _STATEMENT = 5, 60
 # Spaces whose vectors share a collection, while they are small.
 _SPACES_A_SHARD = 8
+# What the server calls the type `numeric`.
+_NUMERIC = 1700
 # Held while a process makes or changes the schema.
 _MAKING = 0x4C4D5469
 STEPS = {"create": ddl.everything, "queue": ddl.queue}
@@ -253,11 +256,21 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
             "application_name": "langmem-tiers",
             "options": " ".join(f"-c {name}={value}" for name, value in limits.items()),
         },
-        execution_options={ENGINE: _WAYS},
+        # How many rows were new is asked of inserts too.
+        execution_options={ENGINE: _WAYS, "preserve_rowcount": True},
     )
     # Limits such as "any number" are wider than the columns that they are compared with.
     engine.dialect.colspecs = {**engine.dialect.colspecs, Integer: _Wide, BigInteger: _Wide}
+    engine.dialect.statement_compiler = _Compiler
     return engine
+
+
+class _Compiler(PGCompiler_psycopg):
+    def limit_clause(self, select: Any, **how: Any) -> str:
+        """A limit of -1 is none, as in SQLite."""
+        limit, offset = select._limit_clause, select._offset_clause
+        most = "" if limit is None else f"\n LIMIT NULLIF({self.process(limit, **how)}, -1)"
+        return most if offset is None else f"{most} OFFSET {self.process(offset, **how)}"
 
 
 class _Wide(BigInteger):
@@ -265,4 +278,12 @@ class _Wide(BigInteger):
 
     def bind_processor(self, dialect: Any) -> Callable[[Any], Any]:
         """A plain number, also of what is only like one."""
-        return lambda value: None if value is None else int(value)
+        return _whole
+
+    def result_processor(self, dialect: Any, coltype: Any) -> Callable[[Any], Any] | None:
+        """A plain number of a sum too, which is `numeric` of numbers that are `bigint`."""
+        return _whole if coltype == _NUMERIC else None
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)

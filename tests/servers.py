@@ -1,0 +1,190 @@
+"""A PostgreSQL server and a Chroma server of the tests: started on free ports, and stopped.
+
+    python -m tests.servers tests/test_track.py …
+
+runs these tests over both, without those that are about files. POSTGRES names a running server, where a database is
+made and dropped again; CHROMA names a running Chroma server.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+from urllib.request import urlopen
+from uuid import uuid4
+
+import psycopg
+from sqlalchemy.engine import make_url
+
+PATIENCE = 60.0
+OWNER, GUARDED = "langmem", "guarded"
+"""The role that owns the database and may do no more than that, and one that is asked for its password."""
+
+
+def have_postgres() -> bool:
+    """Whether PostgreSQL's programs are on this machine."""
+    return _programs() is not None
+
+
+class Postgres:
+    """A PostgreSQL server of its own, in a temporary folder."""
+
+    def __init__(self) -> None:
+        programs = _programs()
+        if programs is None:
+            raise SystemExit("PostgreSQL is not installed (Debian's package: postgresql), and POSTGRES names no server.")
+        self._programs = programs
+        self.port = _free_port()
+        self._folder = Path(tempfile.mkdtemp(prefix="langmem-tiers-postgres-"))
+        # PostgreSQL does not run as root.
+        self._as: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            self._as = {"user": "postgres", "group": "postgres", "extra_groups": []}
+            shutil.chown(self._folder, "postgres", "postgres")
+        self._data = self._folder / "data"
+        made = [programs / "initdb", "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "-U", "postgres"]
+        self._run([*made, "-D", self._data])
+        rules = self._data / "pg_hba.conf"
+        rules.write_text(f"host all {GUARDED} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+        self.start()
+        self.as_superuser(f"CREATE ROLE {OWNER} LOGIN", f"CREATE DATABASE {OWNER} OWNER {OWNER}")
+
+    def address(self, role: str = OWNER, database: str = OWNER) -> str:
+        """The address for a role."""
+        return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
+
+    def as_superuser(self, *statements: str, database: str = "postgres") -> None:
+        """Execute statements, each for itself."""
+        with psycopg.connect(self.address("postgres", database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200"]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder, *options],
+                cwd=self._folder,
+                stdout=log,
+                stderr=log,
+                **self._as,
+            )
+        _wait_for(lambda: psycopg.connect(self.address("postgres", "postgres"), connect_timeout=2).close(), OSError)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: SIGINT breaks off what runs, SIGQUIT leaves it as a crash does."""
+        self._process.send_signal(how)
+        self._process.wait(PATIENCE)
+
+    def remove(self) -> None:
+        """Stop it and delete its folder."""
+        self.stop()
+        shutil.rmtree(self._folder)
+
+    def _run(self, command: list[Any]) -> None:
+        subprocess.run(command, check=True, cwd=self._folder, stdout=subprocess.DEVNULL, **self._as)
+
+
+class Chroma:
+    """A Chroma server of its own, in a temporary folder."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="langmem-tiers-chroma-"))
+        self._port = _free_port()
+        self.address = f"http://127.0.0.1:{self._port}"
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        program = Path(sys.executable).parent / "chroma"
+        data = ["--path", self._folder / "data", "--host", "127.0.0.1", "--port", str(self._port)]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen([program, "run", *data], cwd=self._folder, stdout=log, stderr=log)
+        _wait_for(lambda: urlopen(f"{self.address}/api/v2/heartbeat", timeout=2).close(), OSError)
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
+
+    def lose_data(self) -> None:
+        """Delete what it kept; it must not be running."""
+        shutil.rmtree(self._folder / "data")
+
+    def remove(self) -> None:
+        """Stop it and delete its folder."""
+        self.kill()
+        shutil.rmtree(self._folder)
+
+
+@contextmanager
+def a_database(address: str) -> Iterator[str]:
+    """The address of a new database on a running server, which is dropped at the end."""
+    name = f"langmem_tiers_{uuid4().hex[:12]}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    try:
+        yield make_url(address).set(database=name).render_as_string(hide_password=False)
+    finally:
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _programs() -> Path | None:
+    """The folder of PostgreSQL's programs; Debian has one for each version."""
+    of_debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda each: int(each.parts[-3]))
+    found = str(of_debian[-1]) if of_debian else shutil.which("initdb")
+    return Path(found).parent if found else None
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _wait_for(try_it: Callable[[], None], *passing: type[Exception]) -> None:
+    """Try until it succeeds."""
+    until = monotonic() + PATIENCE
+    while True:
+        try:
+            return try_it()
+        except (psycopg.OperationalError, *passing):
+            if monotonic() > until:
+                raise
+            sleep(0.1)
+
+
+def main(arguments: list[str]) -> int:
+    """Run tests over the servers."""
+    with ExitStack() as last_to_first:
+        if named := os.environ.get("POSTGRES"):
+            postgres = last_to_first.enter_context(a_database(named))
+        else:
+            own = Postgres()
+            last_to_first.callback(own.remove)
+            postgres = own.address()
+        chroma = os.environ.get("CHROMA")
+        if chroma is None:
+            server = Chroma()
+            last_to_first.callback(server.remove)
+            chroma = server.address
+        environment = {**os.environ, "ENGINE": "postgres", "POSTGRES": postgres, "CHROMA": chroma}
+        command = [sys.executable, "-m", "pytest", "-m", "not folder", *arguments]
+        return subprocess.run(command, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sys.exit(main(sys.argv[1:]))
