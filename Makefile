@@ -35,6 +35,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
 # What touches LangChain and LangGraph, and what its tests need beside the extras.
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
+# What runs over servers too.
+FRONT_DOOR := $(patsubst %,tests/test_%.py,servers agent as_of branches classic_memory documents dream_apply dream_approve dream_cli dream_consolidate dream_decider dream_deleted dream_feedback dream_gate dream_graph dream_orphans dream_preferences dream_pruned dream_synthesis dream_undo episodes flush forgetting forgetting_canaries forgetting_doors forgetting_dreams forgetting_meanwhile forgetting_selection graph_asking graph_bitemporal graph_cli graph_ending graph_merging graph_names graph_nesting graph_pictures graph_precision graph_projection graph_recall graph_taking graph_tools graph_transfer graph_writing identity identity_text knowledge knowledge_intake lcel leaving middleware mining nodes nodes_activities nodes_async nodes_faults nodes_hosts nodes_reruns nodes_sharing notes recall recall_about retriever store_contract store_hosts store_items store_tiers tasks teams tools track working_memory working_node)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
 .PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-lowest test-newest

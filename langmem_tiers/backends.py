@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
-from langmem_tiers.storage import folder
-from langmem_tiers.storage.chroma_server import ChromaServer
+from langmem_tiers.storage import folder, forgetting
+from langmem_tiers.storage.chroma_server import ChromaServer, clear_space
+from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.postgres.server import PostgresServer
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
+from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
 
 
@@ -37,11 +41,24 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def records(self, name: str) -> AbstractContextManager[Database]:
+        """The records of a space that is there, and nothing else of it."""
+
+    @abstractmethod
+    def may_show(self, name: str, other: str) -> bool:
+        """Whether the receipts of a space may show something of another one; a quick look.
+
+        Raises:
+            StorageError: they cannot be read.
+        """
+
+    @abstractmethod
     def delete(self, name: str) -> bool:
         """Delete a space from the place; False if there was none.
 
         Raises:
             DatabaseLocked: another process has it open. Nothing was deleted.
+            ServerUnreachable: the server of its vectors does not answer; its records are still there.
         """
 
     @abstractmethod
@@ -68,6 +85,22 @@ class FolderBackend(Backend):
     def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:
         """Open a space."""
         return FolderStore(self.path, name, self._settings, model=model, graph=graph)
+
+    @contextmanager
+    def records(self, name: str) -> Iterator[Database]:
+        """The database file of a space."""
+        database = SqliteFile(self._database(name), self._settings)
+        try:
+            yield database
+        finally:
+            database.close()
+
+    def may_show(self, name: str, other: str) -> bool:
+        """Whether the receipts in the file name the other space."""
+        return forgetting.file_names_space(self._database(name), other)
+
+    def _database(self, name: str) -> Path:
+        return folder.space_folder(self.path, name) / folder.DATABASE
 
     def delete(self, name: str) -> bool:
         """Delete the folder of a space."""
@@ -98,8 +131,19 @@ class ServerBackend(Backend):
         """Open a space."""
         return ServerStore(name, self._server.records(name), model=model, graph=graph, chroma=self._chroma)
 
+    @contextmanager
+    def records(self, name: str) -> Iterator[Database]:
+        """The rows of a space."""
+        yield self._server.records(name)
+
+    def may_show(self, name: str, other: str) -> bool:
+        """True: a look at them costs as much as reading them."""
+        return True
+
     def delete(self, name: str) -> bool:
-        """Delete all rows of a space."""
+        """Delete the vectors of a space, and then all its rows."""
+        if self._chroma is not None and self._server.has(name):
+            clear_space(self._server.records(name), self._chroma)
         return self._server.delete(name)
 
     def close(self) -> None:

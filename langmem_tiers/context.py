@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from langmem_tiers.access import Role
+    from langmem_tiers.backends import Backend
     from langmem_tiers.clock import Clock
     from langmem_tiers.models.chat_model import GuardedModel
     from langmem_tiers.models.guarded_reranker import GuardedReranker
@@ -37,6 +38,7 @@ class SpaceContext:
     Attributes:
         name: The name of the space, such as `users/alice`.
         folder: The folder of the whole memory, which also holds its directives.
+        backend: Where all spaces of the memory are kept.
         settings: Limits and weights, as they are in force for the space and the agent.
         settings_of: Those for another agent.
         fallbacks_of: What is read as well for another agent.
@@ -59,6 +61,7 @@ class SpaceContext:
 
     name: str
     folder: Path
+    backend: Backend
     settings: Settings
     settings_of: Callable[[str | None], Settings]
     fallbacks_of: Callable[[str | None], tuple[SpaceContext, ...]]

@@ -1,4 +1,4 @@
-"""Deletes a whole space: its folder, its settings, and what other spaces show of it."""
+"""Deletes a whole space: all that is kept of it, its settings, and what other spaces show of it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from langmem_tiers.forgetting import traces
 from langmem_tiers.forgetting.types import ForgetReceipt, SpacePreview
 from langmem_tiers.settings_file import has_value, require_removable, unset_value
 from langmem_tiers.storage import change_log, inspection
-from langmem_tiers.storage.folder import DATABASE, delete_space, has_space, space_folder
-from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.transfer import backups
 
 if TYPE_CHECKING:
@@ -27,18 +25,17 @@ _ELSEWHERE = (
 
 def preview(runtime: Runtime, name: str) -> SpacePreview:
     """What deleting a space would delete; nothing changes, and a space that is not there is not made."""
-    exists, counts, head = has_space(runtime.path, name), dict[str, int](), 0
+    exists, counts, head = runtime.backend.has(name), dict[str, int](), 0
     if exists:
         with runtime.use(name) as store, store.reading() as connection:
             counts = dict(inspection.counts(connection, store.key)._asdict())
             head = change_log.head(connection, store.key)
-    storage = runtime.settings.storage
     return SpacePreview(
         token=_token(name, exists, head),
         space=name,
         exists=exists,
         counts=counts,
-        traces=traces.count(runtime.path, name, storage),
+        traces=traces.count(runtime.backend, name),
         settings=has_value(runtime.path, ("spaces", name)),
     )
 
@@ -49,14 +46,10 @@ def _token(name: str, exists: bool, head: int) -> str:
 
 def _token_when_closed(runtime: Runtime, name: str) -> str:
     """The token of a space that is kept closed: nothing can change it any more."""
-    if not has_space(runtime.path, name):
+    if not runtime.backend.has(name):
         return _token(name, False, 0)
-    database = SqliteFile(space_folder(runtime.path, name) / DATABASE, runtime.settings.storage)
-    try:
-        with database.reading() as connection:
-            return _token(name, True, change_log.head(connection, database.space))
-    finally:
-        database.close()
+    with runtime.backend.records(name) as database, database.reading() as connection:
+        return _token(name, True, change_log.head(connection, database.space))
 
 
 def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
@@ -73,7 +66,7 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
             raise ForgetChanged(f"The space {name!a} has changed since this token was given.")
         _remove(runtime, name)
     at = runtime.clock()
-    others = traces.clear_others(runtime.path, name, None, runtime.settings.storage, to_millis(at))
+    others = traces.clear_others(runtime.backend, name, None, to_millis(at))
     return ForgetReceipt(
         id=0,
         at=at,
@@ -91,7 +84,7 @@ def _remove(runtime: Runtime, name: str) -> None:
     has_settings = has_value(runtime.path, ("spaces", name))
     if has_settings:
         require_removable(runtime.path, ("spaces", name))
-    delete_space(runtime.path, name)
+    runtime.backend.delete(name)
     if has_settings:
         unset_value(runtime.path, ("spaces", name))
         runtime.layered = runtime.layered.without_space(name)

@@ -135,6 +135,7 @@ class Runtime:
             name=name,
             agent=agent,
             folder=self.path,
+            backend=self.backend,
             settings=settings_of(agent),
             settings_of=settings_of,
             fallbacks_of=fallbacks_of,

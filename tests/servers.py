@@ -42,7 +42,9 @@ class Postgres:
     def __init__(self) -> None:
         programs = _programs()
         if programs is None:
-            raise SystemExit("PostgreSQL is not installed (Debian's package: postgresql), and POSTGRES names no server.")
+            raise SystemExit(
+                "PostgreSQL is not installed (Debian's package: postgresql), and POSTGRES names no server."
+            )
         self._programs = programs
         self.port = _free_port()
         self._folder = Path(tempfile.mkdtemp(prefix="langmem-tiers-postgres-"))

@@ -99,9 +99,8 @@ def test_what_is_said_while_a_deletion_waits_is_not_deleted_with_a_token_from_be
 
 
 def test_two_deletions_of_one_space_wait_for_each_other(memory, monkeypatch):
-    from langmem_tiers import deleting
-
-    usual, inside, most = deleting.delete_space, [], []
+    place = type(memory.user("alice").context.backend)
+    usual, inside, most = place.delete, [], []
 
     def slowly(*given):
         inside.append(1)
@@ -110,7 +109,7 @@ def test_two_deletions_of_one_space_wait_for_each_other(memory, monkeypatch):
         usual(*given)
         inside.pop()
 
-    monkeypatch.setattr(deleting, "delete_space", slowly)
+    monkeypatch.setattr(place, "delete", slowly)
     both = [threading.Thread(target=memory.delete_user, args=("alice",), kwargs={"confirm": True}) for _ in range(2)]
     for each in both:
         each.start()

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp, SearchOp
-from sqlalchemy import event
+from sqlalchemy import event, inspect
 
 from langmem_tiers import Memory, PrivacySettings, Settings, TextSettings
 from langmem_tiers.cli.main import main
@@ -43,7 +43,7 @@ def block(space, query=QUESTION, session="today"):
 def rows_holding(memory, space, text):
     """In how many rows of a space's database a text stands."""
     with memory.use(space) as opened, opened.reading() as connection:
-        tables = connection.exec_driver_sql("SELECT name FROM sqlite_schema WHERE type = 'table'").scalars().all()
+        tables = inspect(connection).get_table_names()
         rows = [str(row) for table in tables for row in connection.exec_driver_sql(f'SELECT * FROM "{table}"')]
     return sum(text in row for row in rows)
 

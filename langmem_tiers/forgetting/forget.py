@@ -99,7 +99,7 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
 def finish(context: SpaceContext, store: SpaceStore, now: int) -> tuple[bool, Others]:
     """Clear other spaces of what was deleted here, and erase its bytes; False if the background has to go on."""
     try:
-        others, cleared = traces.clear(store, context.folder, context.settings.storage, now), True
+        others, cleared = traces.clear(store, context.backend, now), True
     except StorageError as error:
         say(log, logging.WARNING, "traces_wait", space=context.name, error=error, reason=error)
         others, cleared = Others(), False

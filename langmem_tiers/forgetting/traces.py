@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import facts, forgetting, purging
-from langmem_tiers.storage.folder import DATABASE, space_folder, space_names
-from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from langmem_tiers.settings import StorageSettings
+    from langmem_tiers.backends import Backend
+    from langmem_tiers.storage.database import Database
     from langmem_tiers.store import SpaceStore
 
 log = logging.getLogger(__name__)
@@ -65,7 +63,7 @@ def is_left(connection: Connection, space: str) -> bool:
     return facts.get(connection, space, _LEFT) is not None
 
 
-def clear(store: SpaceStore, memory: Path, settings: StorageSettings, now: int) -> Others:
+def clear(store: SpaceStore, memory: Backend, now: int) -> Others:
     """Delete the receipts of other spaces that show what was deleted here.
 
     While spaces are not reached, what is to go stays noted.
@@ -77,7 +75,7 @@ def clear(store: SpaceStore, memory: Path, settings: StorageSettings, now: int) 
         traces = left(connection, store.key)
     if not (traces.numbers or traces.refs):
         return Others()
-    others = clear_others(memory, store.name, traces, settings, now)
+    others = clear_others(memory, store.name, traces, now)
     if not others.unreached:
         with store.writing() as connection:
             if left(connection, store.key) == traces:
@@ -87,40 +85,36 @@ def clear(store: SpaceStore, memory: Path, settings: StorageSettings, now: int) 
     return others
 
 
-def clear_others(memory: Path, name: str, traces: Traces | None, settings: StorageSettings, now: int) -> Others:
+def clear_others(memory: Backend, name: str, traces: Traces | None, now: int) -> Others:
     """Delete the receipts of all other spaces that show these things of a space, or with None anything of it."""
-    return _in_others(memory, name, settings, lambda database: _clear_one(database, name, traces, now))
+    return _in_others(memory, name, lambda database: _clear_one(database, name, traces, now))
 
 
-def count(memory: Path, name: str, settings: StorageSettings) -> int:
+def count(memory: Backend, name: str) -> int:
     """How many receipts of other spaces show something of a space."""
 
-    def counted(database: SqliteFile) -> int:
+    def counted(database: Database) -> int:
         with database.reading() as connection:
             return len(forgetting.receipts_of_space(connection, database.space, name))
 
-    return _in_others(memory, name, settings, counted).receipts
+    return _in_others(memory, name, counted).receipts
 
 
-def _in_others(memory: Path, name: str, settings: StorageSettings, act: Callable[[SqliteFile], int]) -> Others:
-    """Do something with each database of another space that has receipts that name a space; what it returns, added."""
+def _in_others(memory: Backend, name: str, act: Callable[[Database], int]) -> Others:
+    """Do something with the records of each other space that has receipts that name a space; what it returns, added."""
     found, unreached = 0, []
-    for other in space_names(memory):
-        path = space_folder(memory, other) / DATABASE
+    for other in memory.names():
         try:
-            if other != name and forgetting.file_names_space(path, name):
-                database = SqliteFile(path, settings)
-                try:
+            if other != name and memory.may_show(other, name):
+                with memory.records(other) as database:
                     found += act(database)
-                finally:
-                    database.close()
         except StorageError as error:
             say(log, logging.WARNING, "traces_wait", space=other, error=error, reason=error)
             unreached.append(other)
     return Others(found, tuple(unreached))
 
 
-def _clear_one(database: SqliteFile, name: str, traces: Traces | None, now: int) -> int:
+def _clear_one(database: Database, name: str, traces: Traces | None, now: int) -> int:
     space = database.space
     with database.writing() as connection:
         was_clean = not purging.is_pending(connection, space)

@@ -76,6 +76,7 @@ _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
 _NEAR = 0.42
 # So many standing facts answer "what do you know about me" by themselves.
 _ANSWERED = 4
+_NO_VECTORS = "vectors: "
 _NOT_KEPT = "no receipt was kept: something was deleted during this recall"
 # Verdicts on what the model has before it.
 _HAS = frozenset({"in_window", "already_shown"})
@@ -277,11 +278,16 @@ class Recall:
             how = {"watch": self._watch, "said": by_words.said, "from_graph": behind, "needed": told, "then": then}
             found = candidates.find(sources, self.query, vector, self._request, **how)  # type: ignore[arg-type]
         except (InvalidVector, ServerUnreachable) as error:
-            if vector is None:  # it is not the vectors' server that does not answer
-                raise
-            self._note(f"vectors: {error.message}")
+            self._go_without(vector, error)
             return self._find(sources, None, by_words)
         return own_messages.fitting(sources, self.query, found)
+
+    def _go_without(self, vector: Vectors | None, error: InvalidVector | ServerUnreachable) -> None:
+        """Note that vectors could not be searched."""
+        if vector is None:  # it is not the vectors' server that does not answer
+            raise error
+        if not any(each.startswith(_NO_VECTORS) for each in self._notes):
+            self._note(f"{_NO_VECTORS}{error.message}")
 
     def _find_known(
         self,
@@ -306,7 +312,8 @@ class Recall:
             return derived_hits.summaries(sources, sessions, self._request)
         try:
             return derived_hits.find(sources, self.query, vector, self._request, related)
-        except InvalidVector:  # already noted in the drawer search
+        except (InvalidVector, ServerUnreachable) as error:
+            self._go_without(vector, error)
             return derived_hits.find(sources, self.query, None, self._request, related)
 
     def _before(self, sources: Sequence[SpaceSnapshot], before: Before, ranked: Sequence[FoundDrawer]) -> Before:

@@ -47,6 +47,11 @@ class Place(NamedTuple):
     name: str
     id: str
 
+    @classmethod
+    def read(cls, held: str) -> Place:
+        """The place that a fact names."""
+        return cls(*held.split(" ", 1))
+
     @property
     def shared(self) -> bool:
         """Whether other spaces may be in it."""
@@ -136,8 +141,11 @@ class ChromaServer:
         return {each.partition(":")[2] for each in found}
 
     def close(self) -> None:
-        """End its threads."""
+        """End its threads, and close its connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
 
     def _connected(self) -> Any:
         with self._lock:
@@ -218,7 +226,7 @@ class Shelf(ABC):
         self._given = server
         digest = blake2b(model.encode(), digest_size=6).hexdigest()
         self._shard = f"{shard}.{digest}{self.SUFFIX}"
-        self._mark = blake2b(self._space.encode(), digest_size=12).hexdigest()
+        self._mark = _mark(self._space)
         self._fact = f"{_PLACE}:{digest}{self.SUFFIX}"
 
     @abstractmethod
@@ -302,7 +310,7 @@ class Shelf(ABC):
 
     def _place(self, connection: Connection) -> Place | None:
         held = facts.get(connection, self._space, self._fact)
-        return None if held is None else Place(*held.split(" ", 1))
+        return None if held is None else Place.read(held)
 
     def _nearest(self, moment: Moment, query: Vectors, most: int) -> list[tuple[str, float]]:
         """The names of the nearest vectors with their cosine similarity, at least so many if there are, best first.
@@ -364,9 +372,12 @@ class ServerVectors(Shelf):
         return {} if found is None else best_by_drawer(found.drawers, found.matrix @ query, len(found.drawers))
 
     def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
-        """The drawers nearest to one, with their cosine similarity, best first."""
+        """The drawers nearest to one, with their cosine similarity, best first; none if the server does not answer."""
         own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
-        near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
+        try:
+            near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
+        except ServerUnreachable:  # the search for the question, which comes before, says so
+            return {}
         return {number: similarity for number, similarity in near.items() if number != drawer}
 
     def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
@@ -409,6 +420,23 @@ class ServerNoteVectors(Shelf):
 
     def _reach(self, connection: Connection) -> tuple[int, int]:
         return notes.newest(connection, self._space), notes.counts(connection, self._space, self.model)[1]
+
+
+def clear_space(database: Database, server: ChromaServer) -> None:
+    """Remove the vectors of a space, of all kinds and of all models that it was used with.
+
+    Raises:
+        ServerUnreachable: the server does not answer; some may still be there.
+    """
+    with database.reading() as connection:
+        held = facts.beginning(connection, database.space, f"{_PLACE}:")
+    for place in map(Place.read, held.values()):
+        if server.begin(place.name).id == place.id:
+            server.clear(place, _mark(database.space))
+
+
+def _mark(space: str) -> str:
+    return blake2b(space.encode(), digest_size=12).hexdigest()
 
 
 def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from typing import Any, Protocol, Self, cast
@@ -54,6 +55,14 @@ class Database(ABC):
     def size(self) -> int:
         """Bytes on disk."""
 
+    def rewrite(self) -> bool:
+        """Erase the remains of deleted rows, unless a server does so by itself; False if that has to wait."""
+        return True
+
+    def empty_log(self) -> bool:
+        """Erase those in the log of what was written too; False if that has to wait."""
+        return True
+
     @abstractmethod
     def close(self) -> None:
         """Release what it holds."""
@@ -71,6 +80,9 @@ class SqlEngine(Protocol):
 
     def recording(self, connection: Connection, space: str) -> AbstractContextManager[list[Any]]:
         """Records which rows change during the block, as `ChangedRecord`s."""
+
+    def sizes(self, connection: Connection) -> Sequence[Any]:
+        """The tables of a space with the bytes that they take; none where that cannot be told."""
 
 
 def engine_of(connection: Connection) -> SqlEngine:

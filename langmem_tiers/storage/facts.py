@@ -85,6 +85,13 @@ def counters(connection: Connection, space: str) -> dict[str, int]:
     return {name: int(value) for name, value in rows}
 
 
+def beginning(connection: Connection, space: str, start: str) -> dict[str, str]:
+    """The values whose names begin like this, by name."""
+    named = facts.c.name.startswith(start, autoescape=True)
+    rows = connection.execute(select(facts.c.name, facts.c.value).where(*here(facts, space), named))
+    return {name: value for name, value in rows}  # noqa: C416 - rows are no pairs to a type checker
+
+
 def drop(connection: Connection, space: str, name: str) -> None:
     """Delete the value under a name."""
     connection.execute(delete(facts).where(*here(facts, space, name=name)))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select, update
 
 from langmem_tiers.storage import keyword
+from langmem_tiers.storage.database import engine_of
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import (
     chunks,
@@ -45,23 +46,13 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("drawers", "entries", "episodes", "documents", "notes", "store_items", "working_entries"), "text"),
     **{"embeddings": "vectors", "receipts": "receipts", "changes": "log"},
 }
-_INDEXES = ("keyword_", "note_words_")
-_PAGES = """
-SELECT coalesce(made.tbl_name, pages.name), sum(pages.pgsize)
-FROM dbstat('main', 1) AS pages LEFT JOIN sqlite_schema AS made ON made.name = pages.name
-GROUP BY 1
-"""
+_INDEXES = ("keyword", "note_words")
 
 
 def bytes_by_kind(connection: Connection) -> dict[str, int]:
-    """The bytes of all pages in use by what they are for, with the indexes of each table.
-
-    Where this SQLite cannot tell pages apart, all are "other".
-    """
+    """The bytes in use by what they are for; where the engine cannot tell them apart, all are "other"."""
     found = dict.fromkeys(("text", "keyword index", "vectors", "receipts", "log", "other"), 0)
-    if not connection.exec_driver_sql("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')").scalar():
-        return found
-    for table, size in connection.exec_driver_sql(_PAGES):
+    for table, size in engine_of(connection).sizes(connection):
         kind = "keyword index" if table.startswith(_INDEXES) else _KINDS.get(table, "other")
         found[kind] += size
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -36,6 +36,13 @@ _PAUSE = 0.005
 APPLICATION_ID = 0x4C4D5469
 
 
+_SIZES = """
+SELECT coalesce(made.tbl_name, pages.name), sum(pages.pgsize)
+FROM dbstat('main', 1) AS pages LEFT JOIN sqlite_schema AS made ON made.name = pages.name
+GROUP BY 1
+"""
+
+
 class _SqliteWays:
     """What SQLite does in its own way."""
 
@@ -43,6 +50,12 @@ class _SqliteWays:
         self.keyword = cache(FtsTable)
 
     recording = staticmethod(sqlite_recorder.recording)
+
+    def sizes(self, connection: Connection) -> Sequence[Any]:
+        """Each table with the bytes of its pages and those of its indexes; nothing if this SQLite cannot tell."""
+        if not connection.exec_driver_sql("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')").scalar():
+            return []
+        return connection.exec_driver_sql(_SIZES).all()
 
 
 _WAYS = _SqliteWays()

@@ -177,3 +177,7 @@ def _policies() -> Iterator[str]:
         yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
         yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
         yield f"CREATE POLICY own_space ON {name} USING ({own_rows}) WITH CHECK ({own_rows})"
+        # Nothing is seen of a partition by its own name.
+        for part in range(PARTITIONS if name in _LARGE else 0):
+            yield f"ALTER TABLE {name}_{part} ENABLE ROW LEVEL SECURITY"
+            yield f"ALTER TABLE {name}_{part} FORCE ROW LEVEL SECURITY"

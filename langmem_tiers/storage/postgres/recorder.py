@@ -44,10 +44,8 @@ def recording(connection: Connection, space: str) -> Iterator[list[ChangedRecord
 
 def _as_stored(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """A noted row as changesets have it: without its space, and bytes in hexadecimal."""
-    columns = TABLES[name].columns
+    held = {str(column.name): (column, row[column.name]) for column in TABLES[name].columns if column.name != "space"}
     return {
-        str(column.name): value.removeprefix("\\x") if isinstance(column.type, LargeBinary) and value is not None else value
-        for column in columns
-        if column.name != "space"
-        for value in (row[column.name],)
+        name: value.removeprefix("\\x") if isinstance(column.type, LargeBinary) and value is not None else value
+        for name, (column, value) in held.items()
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, StorageError
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database
+from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
@@ -53,6 +53,14 @@ class _PostgresWays:
         self.keyword = cache(WordsTable)
 
     recording = staticmethod(recorder.recording)
+
+    def sizes(self, connection: Connection) -> Sequence[Any]:
+        """Each table with the bytes of the space's rows, without indexes."""
+        sums = (
+            f"SELECT '{name}', coalesce(sum(pg_column_size(one.*)), 0)::bigint FROM {name} AS one WHERE space = :space"
+            for name in (*ddl.tables(), *ddl.words)
+        )
+        return connection.execute(text(" UNION ALL ".join(sums)), {"space": space_of(connection)}).all()
 
 
 _WAYS = _PostgresWays()
@@ -201,11 +209,7 @@ class PostgresRecords(Database):
     def size(self) -> int:
         """Bytes of its rows, without indexes."""
         with self.reading() as connection:
-            sums = [
-                f"(SELECT coalesce(sum(pg_column_size(one.*)), 0) FROM {name} AS one WHERE space = :space)"
-                for name in (*ddl.tables(), *ddl.words)
-            ]
-            return int(connection.execute(text(f"SELECT {' + '.join(sums)}"), {"space": self.space}).scalar_one())
+            return sum(size for _, size in _WAYS.sizes(connection))
 
     def close(self) -> None:
         """Nothing: connections belong to the server."""
@@ -219,7 +223,7 @@ def _parsed(address: str) -> tuple[URL, str]:
     """
     try:
         url = make_url(address)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise InvalidInput(
             "The address of the database cannot be read.",
             way_out="Give one such as postgresql://user@host:5432/database.",

@@ -1,0 +1,235 @@
+"""What can go wrong with the servers of a memory: they refuse, go away, come back empty, or hold what is foreign.
+
+Runs over servers of its own, which it may stop, with `make test-servers`.
+"""
+
+import signal
+
+import psycopg
+import pytest
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.errors import (
+    InvalidInput,
+    InvalidText,
+    NewerSchema,
+    ServerRefused,
+    ServerUnreachable,
+    StorageError,
+)
+from langmem_tiers.testing import HashEmbedder
+from tests import engines, servers
+
+pytestmark = [
+    pytest.mark.skipif(engines.ENGINE != "postgres" or not servers.have_postgres(), reason="make test-servers runs it"),
+    pytest.mark.xdist_group("servers"),
+]
+
+BADGE = "The badge of the archive is kz77qx41."
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    server = servers.Postgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="module")
+def chroma():
+    server = servers.Chroma()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def address(postgres):
+    """The address of a new database."""
+    with servers.a_database(postgres.address("postgres", "postgres")) as made:
+        name = made.rpartition("/")[2]
+        postgres.as_superuser(f"ALTER DATABASE {name} OWNER TO {servers.OWNER}")
+        yield postgres.address(database=name)
+
+
+def opened(address, chroma=None):
+    vectors = None if chroma is None else chroma.address
+    return Memory.open(address, chroma=vectors, embedder=HashEmbedder(), background=False)
+
+
+def said(space, text, session="monday"):
+    space.track([Turn(role="user", content=text)], session=session)
+
+
+def turns(memory, user="alice"):
+    return memory.user(user).stats().drawers
+
+
+@pytest.mark.parametrize("wrong", ["postgresql://user@host:port/database", "postgresql:///x?schema=A b"])
+def test_an_address_that_is_none_is_refused(wrong):
+    with pytest.raises(InvalidInput):
+        opened(wrong)
+
+
+def test_a_server_that_is_not_there_is_named():
+    with pytest.raises(ServerUnreachable, match=r"127\.0\.0\.1:1/"):
+        opened("postgresql://langmem@127.0.0.1:1/langmem")
+
+
+def test_a_database_that_is_not_there_is_refused(postgres):
+    with pytest.raises(ServerRefused):
+        opened(postgres.address(database="nowhere"))
+
+
+def test_a_wrong_password_is_refused_and_not_shown(postgres):
+    postgres.as_superuser(f"CREATE ROLE {servers.GUARDED} LOGIN PASSWORD 'right'")
+    with pytest.raises(ServerRefused) as refused:
+        opened(postgres.address(f"{servers.GUARDED}:wr0ng"))
+    assert "wr0ng" not in str(refused.value)
+
+
+def test_a_role_that_may_make_no_schema_is_refused_and_nothing_is_made(postgres, address):
+    postgres.as_superuser("CREATE ROLE visitor LOGIN")
+    with pytest.raises(ServerRefused):
+        opened(address.replace(servers.OWNER, "visitor"))
+    with psycopg.connect(address) as connection:
+        assert connection.execute("SELECT to_regnamespace('langmem_tiers')").fetchone() == (None,)
+
+
+def test_a_newer_schema_is_left_alone(address):
+    opened(address).close()
+    with psycopg.connect(address) as connection:
+        connection.execute("INSERT INTO langmem_tiers.schema_steps VALUES (1, 'later', '9.0', 0)")
+    with pytest.raises(NewerSchema):
+        opened(address)
+
+
+def test_a_text_that_the_server_cannot_hold_is_refused_and_nothing_of_its_turn_is_stored(address):
+    with opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+        with pytest.raises(InvalidText):
+            said(memory.user("alice"), "nul \x00 in the middle")
+        assert turns(memory) == 1
+
+
+def test_when_chroma_is_killed_recall_goes_on_by_words_and_by_vectors_once_it_is_back(address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        alice.flush()
+        chroma.kill()
+        try:
+            without = alice.recall("Which badge does the archive have?")
+        finally:
+            chroma.start()
+    assert BADGE in without.block
+    assert any("vector" in each.lower() for each in without.receipt.notes)
+    with opened(address, chroma) as memory:
+        again = memory.user("alice").recall("Which badge does the archive have?")
+        assert BADGE in again.block
+        assert not again.receipt.notes
+
+
+def test_when_chroma_has_lost_its_data_it_is_filled_again(address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        alice.flush()
+        with alice.context.open() as store:
+            before = store.vectors.ids()
+    chroma.kill()
+    chroma.lose_data()
+    chroma.start()
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, "I play the cello.")
+        alice.flush()
+        with alice.context.open() as store:
+            assert store.vectors.ids() > before > set()
+        assert not alice.recall("badge").receipt.notes
+
+
+def test_when_the_server_restarts_in_the_middle_nothing_acknowledged_is_lost(postgres, address):
+    kept = 0
+    with opened(address) as memory:
+        alice = memory.user("alice")
+        for number in range(12):
+            if number % 4 == 2:
+                postgres.stop(signal.SIGQUIT)
+                with pytest.raises(StorageError):
+                    said(alice, f"Lost {number}.")
+                postgres.start()
+            said(alice, f"Kept {number}.")
+            kept += 1
+        assert turns(memory) == kept
+
+
+def test_deleting_a_space_leaves_no_row_and_no_vector_of_it(postgres, address, chroma):
+    with opened(address, chroma) as memory:
+        for user in ("carol", "ben"):
+            said(memory.user(user), f"I am {user}, and live in Turin.")
+            memory.user(user).mine()
+            memory.user(user).flush()
+            memory.user(user).recall("Where do I live?")
+        assert _rows(postgres, address, "users/carol")
+        assert _vectors_of(chroma, "users/carol")
+        memory.delete_user("carol", confirm=True)
+        assert _rows(postgres, address, "users/carol") == {}
+        assert _rows(postgres, address, "users/ben")
+        assert memory.spaces() == ("users/ben",)
+    assert not _vectors_of(chroma, "users/carol")
+    assert _vectors_of(chroma, "users/ben")
+
+
+@pytest.mark.parametrize("named", ["users/ben", "", None])
+def test_a_connection_that_names_another_space_or_none_sees_no_row(address, named):
+    with opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+        memory.user("alice").flush()
+    with psycopg.connect(address) as connection:
+        if named is not None:
+            connection.execute("SELECT set_config('langmem_tiers.space', %s, false)", [named])
+        tables = _tables(connection)
+        assert len(tables) > 100
+        seen = {name: _count(connection, name) for name in tables if name not in {"spaces", "schema_steps"}}
+    assert not any(seen.values())
+
+
+def test_a_connection_that_names_a_space_sees_its_rows_only(address):
+    with opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+        said(memory.user("ben"), "I play the cello.")
+    with psycopg.connect(address) as connection:
+        connection.execute("SELECT set_config('langmem_tiers.space', 'users/ben', false)")
+        held = connection.execute("SELECT space FROM langmem_tiers.drawers").fetchall()
+    assert held == [("users/ben",)]
+
+
+def _rows(postgres, address, space):
+    """How many rows of a space each table has, without those that have none."""
+    with psycopg.connect(postgres.address("postgres", address.rpartition("/")[2])) as connection:
+        counted = {
+            name: _count(connection, name, " WHERE space = %s", [space])
+            for name in _tables(connection)
+            if name != "schema_steps"
+        }
+    return {name: count for name, count in counted.items() if count}
+
+
+def _tables(connection):
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'langmem_tiers'")
+    return [name for (name,) in rows]
+
+
+def _count(connection, table, where="", given=()):
+    return connection.execute(f"SELECT count(*) FROM langmem_tiers.{table}{where}", given).fetchone()[0]
+
+
+def _vectors_of(chroma, space):
+    """The vectors of a space on a server, in whatever collection."""
+    import chromadb
+
+    from langmem_tiers.storage.chroma_server import _mark
+
+    host, _, port = chroma.address.removeprefix("http://").partition(":")
+    client = chromadb.HttpClient(host, int(port))
+    return [each for one in client.list_collections() for each in one.get(where={"space": _mark(space)})["ids"]]
