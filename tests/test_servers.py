@@ -98,7 +98,7 @@ def test_a_role_that_may_make_no_schema_is_refused_and_nothing_is_made(postgres,
 def test_a_newer_schema_is_left_alone(address):
     opened(address).close()
     with psycopg.connect(address) as connection:
-        connection.execute("INSERT INTO langmem_tiers.schema_steps VALUES (1, 'later', '9.0', 0)")
+        connection.execute("INSERT INTO langmem_tiers.schema_steps VALUES (99, 'later', '9.0', 0)")
     with pytest.raises(NewerSchema):
         opened(address)
 
