@@ -30,6 +30,7 @@ from langmem_tiers.cli import (
     maintenance,
     mcp,
     mine,
+    move,
     panel,
     profile,
     recall,
@@ -179,6 +180,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "export": exports.export,
     "backup": backups.backup,
     "restore": backups.restore,
+    "move": move.move,
 }
 _GROUPS = {
     "knowledge": knowledge.knowledge,

@@ -10,6 +10,7 @@ import typer
 
 from langmem_tiers.cli.target import Shown, Target, command
 from langmem_tiers.cli.terminal import figures, leave, print_error, progress, working
+from langmem_tiers.errors import NotInAFolder
 from langmem_tiers.wording import counted, safe
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def _known(target: Target) -> Shown:
     return Shown(found, [_table(found)] if found else ["No backup of this memory is known."])
 
 
+_INTO_SERVER = (
+    "Restore it into a folder, then bring it to the server: `langmem-tiers move --from FOLDER --to postgresql://…`."
+)
 _KINDS = {"backup": "backup", "before_restore": "the memory before a restore", "before_migration": "before an upgrade"}
 
 
@@ -92,6 +96,8 @@ def restore(
     from langmem_tiers.cli.target import in_words_of_commands
     from langmem_tiers.memory import Memory
 
+    if isinstance(target.place, str):
+        raise NotInAFolder("A backup is restored into a folder.", way_out=_INTO_SERVER)
     with working("Restoring"), in_words_of_commands():
         report = Memory.restore(source, target.folder, force=force)
     return Shown(report, _restored(report))

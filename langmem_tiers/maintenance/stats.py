@@ -19,7 +19,7 @@ def stats(store: SpaceStore, model: str | None, *, by_kind: bool = False) -> Spa
     with store.reading() as connection:
         key = store.key
         held = store.sizes()
-        parts = _parts(connection, held.records) if by_kind else {}
+        parts = _parts(connection, held.records) if by_kind and store.folder is not None else {}
         chunks, vectors = embedding_cache.counts(connection, key, model)
         return SpaceStats(
             space=store.name,

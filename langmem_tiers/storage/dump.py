@@ -144,7 +144,7 @@ def rows(connection: Connection, space: str, name: str, *, vectors: bool = True)
         raise DatabaseDamaged(told, way_out=_ALTERED)
     wanted = select(*_columns(table)).where(*here(table, space), *_kept(table, vectors))
     key = [column for column in table.primary_key.columns if column.name != "space"]
-    found = connection.execution_options(yield_per=_AT_ONCE).execute(wanted.order_by(*key))
+    found = connection.execute(wanted.order_by(*key).execution_options(yield_per=_AT_ONCE))
     names = [str(column.name) for column in _columns(table)]  # the driver's own names are no plain texts
     for row in found:
         yield dict(zip(names, row, strict=True))

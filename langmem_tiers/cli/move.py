@@ -1,0 +1,41 @@
+"""`langmem-tiers move`: a memory from a folder to servers, or back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from langmem_tiers.cli.target import Shown, Target, command, in_words_of_commands
+from langmem_tiers.cli.terminal import working
+from langmem_tiers.wording import counted
+
+_Place = "FOLDER|postgresql://…"
+
+
+@command
+def move(
+    target: Target,
+    *,
+    source: Annotated[str, typer.Option("--from", metavar=_Place, help="The memory; it stays as it is.")],
+    place: Annotated[str, typer.Option("--to", metavar=_Place, help="Where it goes.")],
+) -> Shown:
+    """Move a memory from a folder to servers or back: all rows with their vectors, space by space, compared by hash.
+
+    Nobody should write to it meanwhile. The same command goes on with a move that was stopped.
+    """
+    from langmem_tiers.memory import Memory
+    from langmem_tiers.transfer.moving import move as moved
+
+    with (
+        in_words_of_commands(),
+        working("Moving"),
+        Memory.open(source, embedder=None, background=False) as old,
+        Memory.open(place, embedder=None, background=False) as new,
+    ):
+        report = moved(old, new)
+    rows = sum(report.rows.values())
+    lines = [f"Moved {counted(len(report.moved), 'space')} with {counted(rows, 'row')} to {new.backend.where}."]
+    if report.there:
+        lines.append(f"{counted(len(report.there), 'space was', 'spaces were')} there already.")
+    return Shown(report, lines)

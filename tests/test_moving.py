@@ -1,0 +1,112 @@
+"""Moving a memory from a folder to servers and back."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.cli.main import main
+from langmem_tiers.errors import AlreadyThere
+from langmem_tiers.storage import dump
+from langmem_tiers.testing import FrozenClock, HashEmbedder
+from langmem_tiers.transfer.moving import move
+from tests import engines
+from tests.test_workers import address  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.skipif(not engines.ADDRESS or engines.ENGINE != "folder", reason="POSTGRES names no server")
+NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
+SAID = ["My sister Anna lives in Lisbon.", "I work at Bosch in Stuttgart.", "I am allergic to peanuts.", "Tea, please."]
+
+
+def filled(folder) -> None:
+    with Memory.open(folder, embedder=HashEmbedder(), background=False, clock=FrozenClock(NOW)) as memory:
+        for name in ("ana", "ben", "cem"):
+            turns = [Turn(role="user", content=f"{said} {name}", message_id=said) for said in SAID]
+            memory.user(name).track(turns, session="monday")
+        memory.flush()
+
+
+def bare(place) -> Memory:
+    return Memory.open(place, embedder=None, background=False, clock=FrozenClock(NOW))
+
+
+def rows(place) -> dict:
+    with bare(place) as memory:
+        found = {}
+        for name in memory.spaces():
+            with memory.use(name) as store, store.reading() as connection:
+                found |= {(name, table): list(dump.rows(connection, store.key, table)) for table in dump.TABLES}
+        return found
+
+
+def blocks(place, embedder) -> list[str]:
+    chroma = engines.CHROMA or None if isinstance(place, str) else None
+    with Memory.open(place, chroma=chroma, embedder=embedder, background=False, clock=FrozenClock(NOW)) as memory:
+        memory.flush()
+        asked = ("Where does my sister live?", "What must I not eat?")
+        return [memory.user(name).recall(each, session="later").block for name in ("ana", "ben") for each in asked]
+
+
+def test_a_memory_moves_to_servers_and_back_with_every_row_and_vector(tmp_path, address):  # noqa: F811
+    filled(tmp_path / "old")
+    with bare(tmp_path / "old") as old, bare(address) as new:
+        report = move(old, new)
+    assert report.moved == ("users/ana", "users/ben", "users/cem")
+    assert report.rows["drawers"] == 12
+    assert report.rows["embeddings"]
+    with bare(address) as old, bare(tmp_path / "new") as new:
+        assert move(old, new).rows == report.rows
+    assert rows(tmp_path / "old") == rows(address) == rows(tmp_path / "new")
+    embedders = [HashEmbedder() for _ in range(3)]
+    places = (tmp_path / "old", address, tmp_path / "new")
+    first, there, back = (blocks(place, embedder) for place, embedder in zip(places, embedders, strict=True))
+    assert "Lisbon" in first[0]
+    assert first == there == back
+    assert [each.documents_embedded for each in embedders] == [0, 0, 0]
+
+
+def test_a_move_that_was_stopped_goes_on(tmp_path, address):  # noqa: F811
+    filled(tmp_path)
+
+    def stop(name):
+        if name == "users/cem":
+            raise KeyboardInterrupt
+
+    with bare(tmp_path) as old, bare(address) as new:
+        with pytest.raises(KeyboardInterrupt):
+            move(old, new, stop)
+        report = move(old, new)
+        assert (report.moved, report.there) == (("users/cem",), ("users/ana", "users/ben"))
+        assert move(old, new).moved == ()
+    assert rows(tmp_path) == rows(address)
+
+
+def test_a_space_that_holds_something_else_is_refused_and_left_as_it_is(tmp_path, address):  # noqa: F811
+    filled(tmp_path)
+    with bare(address) as new:
+        new.user("ana").track([Turn(role="user", content="another one", message_id="1")], session="monday")
+    before = rows(address)
+    with bare(tmp_path) as old, bare(address) as new, pytest.raises(AlreadyThere, match="users/ana"):
+        move(old, new)
+    assert rows(address) == before
+
+
+def test_commands_take_the_address_and_say_what_is_only_for_folders(tmp_path, address, capsys):  # noqa: F811
+    filled(tmp_path / "old")
+
+    def run(*words):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", address, "--embedder", "none", *words])
+        said = capsys.readouterr()
+        return left.value.code, said.out + said.err
+
+    assert run("move", "--from", str(tmp_path / "old"), "--to", address)[0] == 0
+    assert "users/ana" in run("stats")[1]
+    assert "Lisbon" in run("--user", "ana", "recall", "Where does my sister live?")[1]
+    assert "'nobody'" in run("--user", "nobody", "recall", "Where does my sister live?")[1]
+    assert run("doctor")[0] == 0
+    assert run("rebuild")[0] == 0
+    for words in (("backup", str(tmp_path / "copy")), ("restore", str(tmp_path / "copy"))):
+        code, said = run(*words)
+        assert (code, "scaling.md" in said or "move" in said) == (1, True)
+    assert not (tmp_path / "copy").exists()
