@@ -65,6 +65,8 @@ class SpaceStore(ABC):
     chroma: ChromaIndex | None = None
     folder: Path | None = None
     """The folder of its files, None if it is on a server."""
+    shelves: tuple[Shelf, ...] = ()
+    """Its kinds of vectors on a Chroma server."""
 
     def __init__(
         self,
@@ -248,7 +250,7 @@ class ServerStore(SpaceStore):
         if model is not None:
             vectors = ServerVectors(database, model, chroma, database.shard)
             note_vectors = ServerNoteVectors(database, model, chroma, database.shard)
-        self.shelves: tuple[Shelf, ...] = tuple(each for each in (vectors, note_vectors) if each is not None)
+        self.shelves = tuple(each for each in (vectors, note_vectors) if each is not None)
         super().__init__(
             name,
             database,

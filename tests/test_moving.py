@@ -110,3 +110,26 @@ def test_commands_take_the_address_and_say_what_is_only_for_folders(tmp_path, ad
         code, said = run(*words)
         assert (code, "scaling.md" in said or "move" in said) == (1, True)
     assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.skipif(not engines.CHROMA, reason="CHROMA names no server")
+def test_the_doctor_compares_the_chroma_server_with_the_records_and_rebuild_fills_it(tmp_path, address):  # noqa: F811
+    filled(tmp_path)
+    with bare(tmp_path) as old, bare(address) as new:
+        move(old, new)
+    with Memory.open(address, chroma=engines.CHROMA, embedder=HashEmbedder(), background=False) as memory:
+        space = memory.user("ana")
+
+        def problems():
+            return [each.message for each in space.doctor() if each.check == "Chroma" and each.level == "problem"]
+
+        space.flush()
+        assert problems() == []
+        with memory.use(space.name) as store:
+            shelf = store.shelves[0]
+            with store.reading() as connection:
+                place = shelf._place(connection)
+            shelf._server.clear(place, shelf._mark)
+        assert "missing" in problems()[0]
+        assert any("sent to the server anew" in line for line in space.rebuild())
+        assert problems() == []

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers import private_files
 from langmem_tiers.background import embedding, filing
-from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged, StorageError
+from langmem_tiers.errors import DatabaseDamaged, ProjectionDamaged, ServerUnreachable, StorageError
 from langmem_tiers.forgetting import traces
 from langmem_tiers.knowledge_graph.snapshot import UnusableSnapshot
 from langmem_tiers.knowledge_graph.view import GraphView
@@ -197,6 +197,23 @@ def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind
     return _ok("Chroma", f"{counted(len(held), 'vector')}, as in the records")
 
 
+def _chroma_server(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    for shelf in store.shelves:
+        if not shelf.served:
+            continue
+        try:
+            off = shelf.off()
+        except ServerUnreachable as error:
+            yield _note("Chroma", error.message, error.way_out)
+            return
+        if off is None:
+            yield _waiting("vectors are on their way to the Chroma server")
+        elif any(off):
+            yield _problem("Chroma", _off("vector", *off))
+        else:
+            yield _ok("Chroma", "the server has the vectors that are in the records")
+
+
 def _last_embedded(connection: Connection, space: str) -> int:
     kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
     news = change_log.read(connection, space, after=0, kinds=kinds, most=1_000_000)
@@ -351,6 +368,7 @@ _CHECKS: tuple[_Check, ...] = (
     _deleted,
     _vectors,
     _chroma,
+    _chroma_server,
     _note_words,
     _note_vectors,
     _graph,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from langmem_tiers.background.embedding import SOURCES
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.content import content_hash
-from langmem_tiers.errors import StorageError
+from langmem_tiers.errors import ServerUnreachable, StorageError
 from langmem_tiers.knowledge.document_text import of_text
 from langmem_tiers.knowledge.episode_writer import searched_texts
 from langmem_tiers.records import Episode
@@ -51,8 +51,10 @@ def rebuild(store: SpaceStore, model: str | None, settings: Settings) -> tuple[s
         _statements(store, settings.text.chunk_characters),
         *(_keyword_index(store), *_note_index(store), *_graph(store)),
     )
-    if model is None or store.chroma is None:
+    if model is None:
         return (*lines, *_index_file(store), _NO_VECTORS)
+    if store.chroma is None:
+        return (*lines, _vectors(store, model), *_on_server(store))
     return (*lines, _vectors(store, model), *_index_file(store), _projection(store))
 
 
@@ -215,7 +217,8 @@ def _vectors(store: SpaceStore, model: str) -> str:
         embedding_cache.retry_refused(connection, store.key, model)
         for source in SOURCES.values():
             change_log.reset_cursor(connection, store.key, source.cursor_name(model), 0)
-    embedding_cache.halve_all(store.database)
+    if store.folder is not None:
+        embedding_cache.halve_all(store.database)
     return f"vectors: {counted(len(bad), 'unusable one')} dropped, missing ones are embedded in the background"
 
 
@@ -233,6 +236,19 @@ def _index_file(opened: SpaceStore) -> Iterator[str]:
             yield "index file: written anew"
     except StorageError as error:
         yield f"index file: it could not be written ({error.message})"
+
+
+def _on_server(store: SpaceStore) -> Iterator[str]:
+    """Fill the collections on the Chroma server again, if there is one; a line that says so."""
+    served = [shelf for shelf in store.shelves if shelf.served]
+    try:
+        for shelf in served:
+            shelf.rebuild()
+    except ServerUnreachable as error:
+        yield f"Chroma: left alone ({error.message})"
+    else:
+        if served:
+            yield f"Chroma: {counted(sum(len(shelf.ids()) for shelf in served), 'vector')} sent to the server anew"
 
 
 def _projection(store: SpaceStore) -> str:

@@ -286,6 +286,26 @@ class Shelf(ABC):
             place = self._place(connection)
         return set() if place is None else self._server.ids(place, self._mark)
 
+    def off(self) -> tuple[int, int] | None:
+        """How many vectors are missing on the server and how many too many; None while changes are on their way.
+
+        Raises:
+            ServerUnreachable: the server does not answer.
+        """
+        with self._database.reading() as connection:
+            if self._news(connection, change_log.cursor(connection, self._space, self.CURSOR)):
+                return None
+            last, _ = self._reach(connection)
+            known = self._loaded(connection, [(1, last)]) if last else None
+        wanted = set() if known is None else set(known.names)
+        held = self.ids()
+        return len(wanted - held), len(held - wanted)
+
+    @property
+    def served(self) -> bool:
+        """Whether there is a server."""
+        return self._given is not None
+
     def _begin_anew(self, before: Place | None, size: int) -> None:
         """Fill the collection that fits the size, and use it from then on."""
         with self._database.reading() as connection:
