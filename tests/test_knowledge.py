@@ -485,6 +485,7 @@ def test_deleting_takes_all_wordings_evidence_and_vectors_and_says_so(alice, kno
     assert knowledge.delete(kept.id).existed is False
 
 
+@pytest.mark.folder
 def test_deleting_leaves_no_word_of_it_in_the_file(tmp_path):
     with Memory.open(tmp_path / "m", embedder=HashEmbedder(), background=False) as memory:
         knowledge = memory.user("alice").knowledge

@@ -657,6 +657,7 @@ def in_another_process(folder, script) -> int:
     return subprocess.run([sys.executable, "-c", script, str(folder)], check=False).returncode
 
 
+@pytest.mark.folder
 def test_what_another_process_puts_and_drops_is_followed(tmp_path):
     with opened(tmp_path) as (_, store):
         put(store, "c", "the red lantern")
@@ -668,6 +669,7 @@ def test_what_another_process_puts_and_drops_is_followed(tmp_path):
         assert {hit.vector is not None for hit in search(store, "red", by_meaning=True)} == {True}
 
 
+@pytest.mark.folder
 def test_killed_between_records_and_vectors_the_next_to_open_fills_them_in(tmp_path):
     assert in_another_process(tmp_path, PUT + "os.kill(os.getpid(), 9)") == -signal.SIGKILL
     with opened(tmp_path) as (space, store):
@@ -680,6 +682,7 @@ def test_killed_between_records_and_vectors_the_next_to_open_fills_them_in(tmp_p
         )
 
 
+@pytest.mark.folder
 def test_killed_in_the_middle_of_embedding_nothing_is_lost_or_embedded_twice(tmp_path):
     with opened(tmp_path) as (_, store):
         put(store, "x", *(f"robot number {number}" for number in range(6)))
@@ -728,6 +731,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_doctor_finds_each_fault_and_rebuilding_mends_it(tmp_path, fault):
     check, command = FAULTS[fault]
@@ -761,6 +765,7 @@ def test_a_vector_that_is_none_is_left_out_of_the_search(tmp_path):
         assert {hit.score <= 1 for hit in found} == {True}
 
 
+@pytest.mark.folder
 def test_rebuilding_reaches_a_process_that_has_them_in_memory(tmp_path):
     with opened(tmp_path) as (space, store):
         put(store, "a", "the red robot")

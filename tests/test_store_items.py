@@ -556,6 +556,7 @@ def writer(folder, name, many, environment):
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.folder
 def test_two_processes_write_and_find_what_both_wrote(tmp_path, offline_environment):
     both = [writer(tmp_path / "m", name, 5, offline_environment) for name in ("one", "two")]
     assert [process.wait() for process in both] == [0, 0]
@@ -567,6 +568,7 @@ def test_two_processes_write_and_find_what_both_wrote(tmp_path, offline_environm
         assert all(key.startswith("two") for key in keys(store.search(ALICE, query="two", limit=25)))
 
 
+@pytest.mark.folder
 def test_what_was_acknowledged_survives_a_kill_and_batches_are_whole(tmp_path, offline_environment):
     with writer(tmp_path / "m", "one", 10_000, offline_environment) as process:
         for _ in range(20):
@@ -589,6 +591,7 @@ def test_items_are_there_after_the_memory_was_closed(tmp_path):
             store.put(ALICE, "1", {"content": PORTO})
 
 
+@pytest.mark.folder
 def test_a_memory_of_an_earlier_version_gets_its_table(tmp_path):
     with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
         memory.user("alice").track([], session="s")
@@ -626,6 +629,7 @@ def test_stats_and_palace_count_items(store, memory, capsys):
     assert "0 notes, 1 store item\n" in told["palace"]
 
 
+@pytest.mark.folder
 def test_deleting_a_space_deletes_its_items(tmp_path):
     for _ in range(2):
         with Memory.open(tmp_path / "m", embedder=None) as memory:

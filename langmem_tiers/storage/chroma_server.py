@@ -141,11 +141,8 @@ class ChromaServer:
         return {each.partition(":")[2] for each in found}
 
     def close(self) -> None:
-        """End its threads, and close its connections."""
+        """End its threads; Chroma keeps the connections for whoever asks the same server next."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
 
     def _connected(self) -> Any:
         with self._lock:
