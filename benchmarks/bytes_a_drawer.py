@@ -27,13 +27,14 @@ def main() -> None:
     arguments = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
     arguments.add_argument("--drawers", type=int, nargs="+", default=[1_000, 10_000])
     arguments.add_argument("--tracked", type=int, default=1_000, help="how many come in through the front door")
+    arguments.add_argument("--sentences", type=int, default=None, help="in each drawer: 5 are about 100 tokens")
     arguments.add_argument("--questions", type=int, default=100)
     arguments.add_argument("--embedder", choices=CHOICES, default="projection", help="see embedders.py")
     chosen = arguments.parse_args()
     embedder = prepared(chosen.embedder)
     for size in chosen.drawers:
         with TemporaryDirectory() as folder:
-            make(Path(folder), size, embedder=embedder, tracked=chosen.tracked)
+            make(Path(folder), size, embedder=embedder, tracked=chosen.tracked, length=chosen.sentences)
             without = measured(Path(folder), embedder)
             ask(Path(folder), embedder, chosen.questions)
             asked = measured(Path(folder), embedder)

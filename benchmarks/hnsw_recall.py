@@ -1,8 +1,9 @@
 """Chroma's recall@10 against exact search, on vectors of real messages, by size and parameters of its index.
 
-The vectors come from a NumPy file, or are made with MiniLM of the distinct messages of users in LongMemEval's haystacks
-and of all speakers in LoCoMo's conversations. The questions are messages that are not in the index, so there is nothing
-to find that is equal to them. Sizes beyond the number of vectors are left out: nothing is made up.
+The vectors come from a NumPy file, or are made with MiniLM of the distinct messages of users and assistants in
+LongMemEval's haystacks and of all speakers in LoCoMo's conversations. The questions are messages that are not in the
+index, so there is nothing to find that is equal to them. Sizes beyond the number of vectors are left out: nothing is
+made up.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def main() -> None:
     arguments.add_argument("--vectors", type=Path, default=None, help="a .npy file; it is written if it is not there")
     arguments.add_argument("--longmemeval", type=Path, default=None, help="gzipped lines of its questions")
     arguments.add_argument("--locomo", type=Path, default=None, help="its JSON file")
-    arguments.add_argument("--sizes", type=int, nargs="+", default=[1_000, 5_000, 10_000, 20_000])
+    arguments.add_argument("--sizes", type=int, nargs="+", default=[1_000, 5_000, 10_000, 20_000, 40_000])
     arguments.add_argument("--construction", type=int, nargs="+", default=[100, 200])
     arguments.add_argument("--neighbours", type=int, nargs="+", default=[16, 32])
     arguments.add_argument("--search", type=int, nargs="+", default=[10, 100, 200])
@@ -67,7 +68,7 @@ def messages(longmemeval: Path | None, locomo: Path | None) -> Iterator[str]:
         with gzip.open(longmemeval, "rt", encoding="utf-8") as lines:
             for line in lines:
                 for session in json.loads(line)["haystack_sessions"]:
-                    yield from (turn["content"] for turn in session if turn["role"] == "user")
+                    yield from (turn["content"] for turn in session)
     if locomo:
         for conversation in json.loads(locomo.read_text(encoding="utf-8")):
             for session in conversation["conversation"].values():

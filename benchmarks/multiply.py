@@ -73,29 +73,42 @@ def main() -> None:
     make(chosen.folder, chosen.drawers, embedder=embedder, seed=chosen.seed, tracked=chosen.tracked)
 
 
-def make(folder: Path, size: int, *, embedder: Embedder | Embeddings, seed: int = 1, tracked: int = TRACKED) -> None:
-    """Bring the space `SPACE` of a memory to `size` drawers from as many as it has; whole sessions only."""
+def make(
+    folder: Path,
+    size: int,
+    *,
+    embedder: Embedder | Embeddings,
+    seed: int = 1,
+    tracked: int = TRACKED,
+    length: int | None = None,
+) -> None:
+    """Bring the space `SPACE` of a memory to `size` drawers from as many as it has; whole sessions only.
+
+    `length` is how many sentences each has, as in `texts.message`.
+    """
     if size % SESSION_TURNS or tracked % SESSION_TURNS:
         raise SystemExit(f"Sizes have to be multiples of {SESSION_TURNS}.")
     with Memory.open(folder, embedder=embedder, background=False, settings=_SETTINGS) as memory:
         present, front = _present(memory), min(tracked, size)
         if present < front:
             with _timed(f"tracked {front - present:,} drawers"):
-                fill(memory, present, front, seed)
+                fill(memory, present, front, seed, length)
         if max(present, front) < size:
             with _timed(f"multiplied to {size:,} drawers"):
-                multiply(memory, max(present, front), size, seed=seed, tracked=tracked)
+                multiply(memory, max(present, front), size, seed=seed, tracked=tracked, length=length)
         with _timed("brought Chroma up to date"):
             memory.space(SPACE).flush()
 
 
-def multiply(memory: Memory, start: int, stop: int, *, seed: int = 1, tracked: int = TRACKED) -> None:
+def multiply(
+    memory: Memory, start: int, stop: int, *, seed: int = 1, tracked: int = TRACKED, length: int | None = None
+) -> None:
     """Put in the turns numbered `start` to `stop`, filed as the first `tracked` are. Nobody else may be writing."""
     # Analysing texts and writing rows take about the same time: each gets a process.
     with memory.use(SPACE) as store, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as others:
         ranges = [range(first, min(first + _COMMITTED, stop)) for first in range(start, stop, _COMMITTED)]
         copier = _Copier(memory, store, tracked // SESSION_TURNS)
-        for analysed in others.map(partial(_analysed, seed=seed, settings=memory.settings.text), ranges):
+        for analysed in others.map(partial(_analysed, seed=seed, length=length, settings=memory.settings.text), ranges):
             copier.put(analysed)
 
 
@@ -168,9 +181,9 @@ class _Copier:
         change_log.append(connection, self._space, kind, first, until=until, detail=detail, at=now)
 
 
-def _analysed(numbers: range, *, seed: int, settings: TextSettings) -> list[Analysed]:
+def _analysed(numbers: range, *, seed: int, length: int | None, settings: TextSettings) -> list[Analysed]:
     """The sessions of some turns as drawers that are not stored yet."""
-    told = sessions(numbers.start, numbers.stop, seed=seed)
+    told = sessions(numbers.start, numbers.stop, seed=seed, length=length)
     return [(session, [new_drawer(each, settings) for each in _read(turns, settings)]) for session, turns in told]
 
 

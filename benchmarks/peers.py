@@ -26,6 +26,7 @@ from langmem_tiers.bench.datasets import DatasetName
 from langmem_tiers.bench.scoring import recall_all, recall_any, reciprocal_rank, spread
 from langmem_tiers.models.embedder import Embedder
 from langmem_tiers.models.minilm import MiniLM
+from langmem_tiers.storage.folder import size
 from langmem_tiers.testing import HashEmbedder
 
 Opened = Callable[[Path, Embedder], Peer]
@@ -42,22 +43,27 @@ PEERS: Mapping[str, tuple[Opened, str | None]] = {
 }
 MESSAGES = 50  # asked for: enough for ten different sessions
 QUALITY = ("R@1", "any@5", "all@5", "any@10", "MRR")
-TIMES = ("ingest s", "p50 ms", "p95 ms")
+TIMES = ("ingest s", "MB", "p50 ms", "p95 ms", "p50 / embedding")
 
 
 @dataclass
 class Measured:
-    """What one peer came to over all conversations: scores in %, times in seconds and milliseconds."""
+    """What one peer came to over all conversations: scores in %, times in seconds and milliseconds, bytes on disk."""
 
     scores: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in QUALITY})
     ingest: float = 0.0
+    size: int = 0
     searches: list[float] = field(default_factory=list)
+    units: list[float] = field(default_factory=list)
+    """Bare embeddings of the same questions."""
 
     def means(self) -> dict[str, float]:
         """The means of all questions, and the times."""
         times = spread(self.searches)
         found = {name: fmean(values) for name, values in self.scores.items()}
-        return {**found, **dict(zip(TIMES, (self.ingest, times.p50, times.p95), strict=True))}
+        unit = spread(self.units).p50
+        figures = (self.ingest, self.size / 1_000_000, times.p50, times.p95, times.p50 / unit)
+        return {**found, **dict(zip(TIMES, figures, strict=True))}
 
 
 def main() -> None:
@@ -65,6 +71,9 @@ def main() -> None:
     arguments.add_argument("--dataset", choices=get_args(DatasetName), default="locomo", help="what --data is")
     arguments.add_argument("--data", type=Path, default=None, help="the set's own file; without it, made from the seed")
     arguments.add_argument("--limit", type=int, default=None, help="only the first conversations of the file")
+    arguments.add_argument(
+        "--timed", type=int, default=0, help="so many questions of other conversations are asked as well, for the time"
+    )
     arguments.add_argument("--turns", type=int, default=1_000, help="of the conversation made from the seed")
     arguments.add_argument("--questions", type=int, default=100, help="about the conversation made from the seed")
     arguments.add_argument(
@@ -76,49 +85,69 @@ def main() -> None:
         conversations = [made_up(chosen.turns, chosen.questions, chosen.seed)]
     else:
         conversations = list(from_dataset(chosen.dataset, chosen.data, chosen.limit))
+    others = list(from_dataset(chosen.dataset, chosen.data, None)) if chosen.data and chosen.timed else []
+    timed = [question.text for one in others for question in one.questions][-chosen.timed :]
     embedder = EMBEDDERS[chosen.embedder]()
     embedder.prepare()
-    rows = [row(name, conversations, embedder, chosen.work) for name in PEERS]
+    rows = [row(name, conversations, embedder, chosen.work, timed) for name in PEERS]
     turns, questions = (sum(len(getattr(one, part)) for one in conversations) for part in ("turns", "questions"))
     told = chosen.data.name if chosen.data else f"made from seed {chosen.seed}"
     title = f"Peers on {told}: {turns:,} messages, {questions:,} questions, {chosen.embedder}; scores in %"
     report(title, table([*rows, *absent()]), chosen.out)
 
 
-def row(name: str, conversations: Sequence[Conversation], embedder: Embedder, work: Path | None) -> dict[str, object]:
+def row(
+    name: str, conversations: Sequence[Conversation], embedder: Embedder, work: Path | None, timed: Sequence[str] = ()
+) -> dict[str, object]:
     """The means of a peer, or why there are none."""
     open_peer, package = PEERS[name]
     if package is not None and find_spec(package) is None:
         return {"peer": name, "status": "not installed"}
     say(name)
     try:
-        measured = measure(open_peer, conversations, embedder, work)
+        measured = measure(open_peer, conversations, embedder, work, timed)
     except Exception as error:  # noqa: BLE001 - somebody else's code, and others are to be measured yet
         return {"peer": name, "status": f"{type(error).__name__}: {error}"[:200]}
     return {"peer": name, "status": "ok", **measured.means()}
 
 
 def measure(
-    open_peer: Opened, conversations: Sequence[Conversation], embedder: Embedder, work: Path | None
+    open_peer: Opened,
+    conversations: Sequence[Conversation],
+    embedder: Embedder,
+    work: Path | None,
+    timed: Sequence[str],
 ) -> Measured:
     measured = Measured()
     for conversation in conversations:
-        with TemporaryDirectory(dir=work) as folder, closing(open_peer(Path(folder), embedder)) as peer:
-            started = perf_counter()
-            peer.add_turns(conversation.turns)
-            measured.ingest += perf_counter() - started
-            peer.search(conversation.questions[0].text, MESSAGES)  # not timed: it loads what is loaded once
-            sessions = {turn.message_id: turn.session for turn in conversation.turns}
-            for question in conversation.questions:
-                ask(peer, question, sessions, measured)
+        with TemporaryDirectory(dir=work) as folder:
+            with closing(open_peer(Path(folder), embedder)) as peer:
+                started = perf_counter()
+                peer.add_turns(conversation.turns)
+                measured.ingest += perf_counter() - started
+                peer.search(conversation.questions[0].text, MESSAGES)  # not timed: it loads what is loaded once
+                sessions = {turn.message_id: turn.session for turn in conversation.turns}
+                for question in conversation.questions:
+                    ranked = [sessions[message] for message in ask(peer, question.text, embedder, measured)]
+                    score(ranked, question, measured)
+                for text in timed:
+                    ask(peer, text, embedder, measured)
+            measured.size += size(Path(folder))
     return measured
 
 
-def ask(peer: Peer, question: PeerQuestion, sessions: Mapping[str, str], measured: Measured) -> None:
+def ask(peer: Peer, question: str, embedder: Embedder, measured: Measured) -> list[str]:
+    """What is found, timed beside one bare embedding of the question."""
     started = perf_counter()
-    found = peer.search(question.text, MESSAGES)
-    measured.searches.append((perf_counter() - started) * 1000)
-    ranked = [sessions[message] for message in found]
+    embedder.embed_query(question)
+    begun = perf_counter()
+    found = peer.search(question, MESSAGES)
+    measured.units.append((begun - started) * 1000)
+    measured.searches.append((perf_counter() - begun) * 1000)
+    return found
+
+
+def score(ranked: Sequence[str], question: PeerQuestion, measured: Measured) -> None:
     scores = (
         recall_any(ranked, question.gold, 1),
         recall_any(ranked, question.gold, 5),
@@ -126,8 +155,8 @@ def ask(peer: Peer, question: PeerQuestion, sessions: Mapping[str, str], measure
         recall_any(ranked, question.gold, 10),
         reciprocal_rank(ranked, question.gold),
     )
-    for name, score in zip(QUALITY, scores, strict=True):
-        measured.scores[name].append(100 * score)
+    for name, value in zip(QUALITY, scores, strict=True):
+        measured.scores[name].append(100 * value)
 
 
 def table(rows: Sequence[dict[str, object]]) -> list[Row]:

@@ -49,9 +49,9 @@ def main() -> None:
     report(f"Recall node before a turn, {chosen.embedder} vectors", rows, chosen.out)
 
 
-def fill(memory: Memory, start: int, stop: int, seed: int) -> None:
+def fill(memory: Memory, start: int, stop: int, seed: int, length: int | None = None) -> None:
     space = memory.space(SPACE)
-    for session, turns in sessions(start, stop, seed=seed):
+    for session, turns in sessions(start, stop, seed=seed, length=length):
         space.track(turns, session=session).raise_rejected()
     if not space.flush():
         raise SystemExit("The vectors could not be made: see the warning above.")

@@ -66,9 +66,10 @@ def sentence(rng: random.Random) -> str:
     return f"{name} {surname} {activity} the {adjective} {thing} in {place} {time} {reason}."
 
 
-def message(rng: random.Random) -> str:
-    """One to three sentences mostly, eight now and then, as in a chat."""
-    return " ".join(sentence(rng) for _ in range(rng.choices((1, 2, 3, 8), weights=(50, 30, 15, 5))[0]))
+def message(rng: random.Random, length: int | None = None) -> str:
+    """So many sentences, of about 19 tokens each; by default one to three mostly, eight now and then, as in a chat."""
+    drawn = rng.choices((1, 2, 3, 8), weights=(50, 30, 15, 5))[0]
+    return " ".join(sentence(rng) for _ in range(length or drawn))
 
 
 def question(rng: random.Random) -> str:
@@ -83,18 +84,18 @@ def question(rng: random.Random) -> str:
     return rng.choice(_QUESTIONS).format(**{key: rng.choice(choices) for key, choices in words.items()})
 
 
-def sessions(start: int, stop: int, *, seed: int = 1) -> Iterator[tuple[str, list[Turn]]]:
+def sessions(start: int, stop: int, *, seed: int = 1, length: int | None = None) -> Iterator[tuple[str, list[Turn]]]:
     """The turns numbered `start` to `stop` in sessions of 20; the same numbers are always the same turns."""
     for first in range(start, stop, SESSION_TURNS):
         numbers = range(first, min(first + SESSION_TURNS, stop))
-        yield f"session-{first // SESSION_TURNS}", [turn(number, seed) for number in numbers]
+        yield f"session-{first // SESSION_TURNS}", [turn(number, seed, length) for number in numbers]
 
 
-def turn(number: int, seed: int = 1) -> Turn:
+def turn(number: int, seed: int = 1, length: int | None = None) -> Turn:
     rng = random.Random(f"{seed}/{number}")
     return Turn(
         role="assistant" if number % 2 else "user",
-        content=message(rng),
+        content=message(rng, length),
         message_id=f"m{number}",
         said_at=FIRST_DAY + timedelta(minutes=7 * number),
     )

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from langmem_tiers.access import Access, Roles
 from langmem_tiers.backends import Backend
-from langmem_tiers.background import leasing
+from langmem_tiers.background import leasing, resting
 from langmem_tiers.background.embedding import embedded_by
 from langmem_tiers.background.worker import Background, Worker, WorkLeft
-from langmem_tiers.clock import Clock
+from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.context import SpaceContext
-from langmem_tiers.errors import MemoryClosed, MemoryTiersError, UnknownSpace
+from langmem_tiers.errors import MemoryClosed, MemoryTiersError, StorageError, UnknownSpace
 from langmem_tiers.models.chat_model import GuardedModel
 from langmem_tiers.models.guarded_embedder import EMBED_SOURCE, GuardedEmbedder, NoEmbedder
 from langmem_tiers.models.guarded_reranker import GuardedReranker
@@ -77,7 +77,7 @@ class Runtime:
         self.access = Access(roles)
         self._model = model
         self._embedder = None if embedder is None else self._guarded(embedder)
-        self._spaces = OpenSpaces(self._open_space, self.settings.storage.memory_mb * 1_000_000)
+        self._spaces = OpenSpaces(self._open_space, self.settings.storage.memory_mb * 1_000_000, leave=self._leave)
         self._other_embedders: dict[str, str] = {}
         self._listeners: list[Listener] = []
         self._used: set[str] = set()
@@ -290,14 +290,29 @@ class Runtime:
         store = self.backend.open(name, model=self.embedding_model, graph=self.layered.of(name).graph)
         try:
             before = [] if self.embedding_model is None else embedded_by(store.database)
+            rest = None if self._worker is None else resting.left(store, self._ways(name), self.clock)
         except BaseException:
             store.close()
             raise
         if before and self.embedding_model not in before:
             self._other_embedders[name] = ",".join(before)
-        # Whatever a crash left undone follows from the log; check now.
-        self.wake(name)
+        # Whatever a crash left undone follows from the log; check now, unless nothing happened since the last time.
+        if rest is None:
+            self.wake(name)
+        elif rest.due is not None and isinstance(self._worker, Worker):
+            self._worker.wake_later(name, max((rest.due - to_millis(self.clock())) / 1000, _SOONEST))
         return store
+
+    def _ways(self, name: str) -> str:
+        return resting.ways_of(self.layered.of(name), self.embedding_model)
+
+    def _leave(self, store: SpaceStore) -> None:
+        """What is kept of a space that is about to be closed; a failure must not prevent that."""
+        try:
+            self.tally.book(store.name, store.database)
+            resting.keep(store)
+        except StorageError as error:
+            say(log, logging.INFO, "rest_not_noted", space=store.name, error=error, reason=error)
 
     def _tell_other_embedders(self, name: str, model: str) -> None:
         """Warn once if the vectors of a space come from another model: until they are redone, only words match."""
@@ -314,9 +329,11 @@ class Runtime:
             return WorkLeft.DONE, None
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
-            jobs = self.jobs(store)
+            jobs, head, store.at_rest = self.jobs(store), resting.head_of(store), None
             outcome = jobs.run(lambda: stop() or leaving())
             later = jobs.seconds_to_next(store)
+            if outcome is WorkLeft.DONE:
+                store.at_rest = resting.after_visit(store, head, self._ways(name), later, self.clock)
             self.tally.book(name, store.database)
         return outcome, None if later is None else max(later, _SOONEST)
 

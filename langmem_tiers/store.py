@@ -46,6 +46,18 @@ _LONGEST_TASK = 600.0
 _ON_SERVER = 200_000
 
 
+class AtRest(NamedTuple):
+    """How the background left a space: all done up to a position of the log, and more due by the clock or never.
+
+    `ways` names what it works by, `indexed` says whether there is an index file.
+    """
+
+    head: int
+    ways: str
+    indexed: bool
+    due: int | None
+
+
 class SpaceSizes(NamedTuple):
     """Where a space is kept, and the bytes of its records, of Chroma, and of the index file."""
 
@@ -94,6 +106,8 @@ class SpaceStore(ABC):
         self.revisions = RevisionIndex(self.key)
         self.purging = threading.Lock()
         """Held while the bytes of deleted records are erased."""
+        self.at_rest: AtRest | None = None
+        """How the background has left it since it was opened; None before it came, and while there is more to do."""
         self.graph = graph
 
     def for_reading(self) -> Self:
@@ -298,11 +312,14 @@ class _Slot:
 class OpenSpaces:
     """Hands out open spaces that take at most so many bytes together, or more while more are in use.
 
-    One space stays open, however large it is.
+    One space stays open, however large it is. `leave` is called with each that is about to be closed.
     """
 
-    def __init__(self, open_space: Callable[[str], SpaceStore], most: int) -> None:
+    def __init__(
+        self, open_space: Callable[[str], SpaceStore], most: int, *, leave: Callable[[SpaceStore], None]
+    ) -> None:
         self._open_space = open_space
+        self._leave = leave
         self._most = most
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
         self._lock = threading.Lock()
@@ -337,7 +354,7 @@ class OpenSpaces:
                 elif slot.users == 0:
                     self._slots.pop(name, None)
                 idle = self._drop_idle()
-            _close_all(idle)
+            self._close_all(idle)
 
     @contextmanager
     def closed(self, name: str, patience: float) -> Iterator[None]:
@@ -377,7 +394,7 @@ class OpenSpaces:
         with self._lock:
             self._closed = True
             idle = self._drop_idle()
-        _close_all(idle)
+        self._close_all(idle)
 
     def require_open(self) -> None:
         """Check that `close` was not called.
@@ -402,9 +419,9 @@ class OpenSpaces:
                     dropped.append(slot.store)
         return dropped
 
-
-def _close_all(stores: Iterable[SpaceStore]) -> None:
-    """Close each, even if closing another one fails."""
-    with ExitStack() as closing:
-        for store in stores:
-            closing.callback(store.close)
+    def _close_all(self, stores: Iterable[SpaceStore]) -> None:
+        """Close each, even if closing another one fails."""
+        with ExitStack() as closing:
+            for store in stores:
+                closing.callback(store.close)
+                closing.callback(self._leave, store)

@@ -425,6 +425,17 @@ def test_all_that_is_written_by_every_door_is_sealed(copy):
         assert (finding.level, finding.message) == ("ok", "every text is as it was stored")
 
 
+def test_a_connection_that_wrote_a_note_first_seals_what_is_remembered_over_it_later(tmp_path):
+    with Memory.open(tmp_path, embedder=None, background=False) as memory:
+        memory.user("alice").track([Turn(role="user", content="My sister Anna lives in Lisbon.")], session="s")
+    with Memory.open(tmp_path, embedder=None, background=False) as memory:
+        alice = memory.user("alice")
+        assert "Anna" in alice.recall("Where does Anna live?", session="t").block
+        alice.graph.add_relation("Anna", "lives_in", "Lisbon")
+        (finding,) = [each for each in alice.doctor(deep=True) if each.check == "words"]
+        assert (finding.level, finding.message) == ("ok", "every text is as it was stored")
+
+
 def test_comparing_takes_less_than_a_fiftieth_of_a_recall(copy, monkeypatch):
     spent = []
 

@@ -11,13 +11,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.background.worker import Worker, WorkLeft
 from langmem_tiers.errors import DatabaseLocked, MemoryClosed
-from langmem_tiers.settings import StorageSettings
+from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.write_queue import queue_of
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
@@ -100,6 +102,71 @@ def test_what_a_crash_left_undone_is_done_when_the_space_is_opened_next(tmp_path
         assert len(memory.user("alice").drawers()) == 5
         assert memory.flush(60)
         assert memory.user("alice").stats().pending == 0
+
+
+class Woken(Memory):
+    """A memory that notes which spaces the background is to look at."""
+
+    def wake(self, name):
+        self.woken = [*getattr(self, "woken", []), name]
+        super().wake(name)
+
+
+def woken_by_opening(folder, **how) -> bool:
+    with Woken.open(folder, embedder=HashEmbedder(), **how) as memory:
+        memory.user("alice").recall("Where is the robot?", session="asked")
+        return "users/alice" in getattr(memory, "woken", [])
+
+
+def left_at_rest(folder) -> None:
+    for told in (robots(5), []):  # what the first visit does is news to the second
+        with Memory.open(folder, embedder=HashEmbedder()) as memory:
+            memory.user("alice").track(told, session="s")
+            assert memory.user("alice").flush(timeout=60)
+    assert not woken_by_opening(folder)
+
+
+def test_a_space_that_is_opened_as_the_background_left_it_is_not_looked_at_again(tmp_path):
+    left_at_rest(tmp_path)
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
+        memory.user("alice").track(robots(1, start=5), session="s")
+    assert woken_by_opening(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"settings": Settings(graph=GraphSettings(enabled=False))},
+        {"clock": lambda: datetime.now(UTC) + timedelta(days=400)},
+    ],
+    ids=["other settings", "something due"],
+)
+def test_the_background_looks_at_a_space_again_that_may_need_it_though_nothing_was_written(tmp_path, changed):
+    left_at_rest(tmp_path)
+    assert woken_by_opening(tmp_path, **changed)
+
+
+def test_the_background_looks_at_a_space_again_whose_index_file_is_gone(tmp_path):
+    with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
+        memory.user("alice").track(robots(300), session="s")
+        assert memory.user("alice").flush(timeout=60)
+    left_at_rest(tmp_path)
+    (index,) = tmp_path.glob("spaces/*/index-*.bin")
+    index.unlink()
+    assert woken_by_opening(tmp_path)
+
+
+def test_a_worker_that_nobody_woke_yet_still_keeps_an_appointment():
+    visited = threading.Event()
+
+    def work(space, stop):
+        visited.set()
+        return WorkLeft.DONE, None
+
+    worker = Worker(work, retry_after=lambda: 0.0)
+    worker.wake_later("users/alice", 0.01)
+    assert visited.wait(60)
+    assert worker.stop(60)
 
 
 def test_more_spaces_than_may_be_open_are_all_finished(tmp_path):
@@ -292,47 +359,46 @@ def open_files(folder: Path) -> int:
     return sum(str(link.readlink()).startswith(str(folder)) for link in links if link.is_symlink())
 
 
-def open_files_fall_to(most: int, folder: Path) -> bool:
+def open_spaces(memory: Path) -> int:
+    return sum(open_files(space) > 0 for space in memory.glob("spaces/*"))
+
+
+def open_spaces_fall_to(most: int, memory: Path) -> bool:
     """Chroma lets go of its files in threads of its own."""
     deadline = time.monotonic() + 60
-    while open_files(folder) > most and time.monotonic() < deadline:
+    while open_spaces(memory) > most and time.monotonic() < deadline:
         time.sleep(0.02)
-    return open_files(folder) <= most
+    return open_spaces(memory) <= most
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path):
     few = Settings(storage=StorageSettings(memory_mb=30, exact_below=0))
     with Memory.open(tmp_path, embedder=HashEmbedder(), settings=few, background=False) as memory:
-        most = 0
         for round_ in range(2):
             for number in range(6):
                 space = memory.user(f"user{number}")
                 space.track(robots(5, round_ * 5), session="s")
                 assert space.flush()
-                most = most or 2 * open_files(tmp_path) + 4
-                assert open_files_fall_to(most, tmp_path)
+                assert open_spaces_fall_to(2, tmp_path)
         assert [len(memory.user(f"user{number}").drawers()) for number in range(6)] == [10] * 6
         assert [problems(memory.user(f"user{number}")) for number in range(6)] == [[]] * 6
-    assert open_files_fall_to(0, tmp_path)
+    assert open_spaces_fall_to(0, tmp_path)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_spaces_are_closed_by_the_memory_that_they_take(tmp_path):
-    def still_open() -> int:
-        return sum(open_files(each) > 0 for each in tmp_path.rglob("memory.db"))
-
     small = Settings(storage=StorageSettings(memory_mb=17, chroma_above=1_000))
     with Memory.open(tmp_path, embedder=HashEmbedder(2_048), settings=small, background=False) as memory:
         for number in range(6):
             memory.user(f"user{number}").track(robots(1), session="s")
-        assert still_open() == 4
+        assert open_spaces(tmp_path) == 4
         assert memory.user("user5").flush()
         assert len(memory.user("user5").recall("Where is the robot?", session="t").items) == 1
-        assert still_open() == 2  # its vectors take as much as two other spaces
+        assert open_spaces(tmp_path) == 2  # its vectors take as much as two other spaces
         memory.user("user1").drawers()
-        assert still_open() == 2
-    assert still_open() == 0
+        assert open_spaces(tmp_path) == 2
+    assert open_spaces(tmp_path) == 0
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")

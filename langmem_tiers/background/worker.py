@@ -107,10 +107,14 @@ class Worker(Background):
             if self._stopping or opened_by_worker:
                 return
             self._woken[space] = None
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="langmem-tiers", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+            self._start()
+
+    def wake_later(self, space: str, seconds: float) -> None:
+        """A space will have work to do in this many seconds; `wait` does not wait for that."""
+        with self._changed:
+            if not self._stopping:
+                self._later[space] = monotonic() + seconds
+                self._start()
 
     def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
         """Wait until no more can be done for these spaces (None: any); True if nothing is left to do."""
@@ -140,11 +144,12 @@ class Worker(Background):
         names = set(self._woken) | ({self._busy} if self._busy else set())
         return bool(names if spaces is None else names & spaces)
 
-    def _wake_later(self, space: str, seconds: float) -> None:
-        """A space will have work to do in this many seconds; `wait` does not wait for that."""
-        with self._changed:
-            self._later[space] = monotonic() + seconds
-            self._changed.notify_all()
+    def _start(self) -> None:
+        """Start the thread, or tell it that something changed."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="langmem-tiers", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
 
     def _run(self) -> None:
         while (space := self._next()) is not None:
@@ -162,7 +167,7 @@ class Worker(Background):
         self._faults = self._faults + 1 if result is None else 0
         outcome, later = (WorkLeft.WAITING, None) if result is None else result
         if later is not None:
-            self._wake_later(space, later)
+            self.wake_later(space, later)
         return outcome
 
     def _pause(self) -> float:

@@ -44,6 +44,7 @@ class Database(ABC):
 
         A commit that is not `durable` survives a crash of the process, but the latest may be lost on power failure:
         fine for notes about recalls, never for memories.
+        Of those notes only receipts hold texts, so no others are sealed then.
 
         Raises:
             DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged, ServerUnreachable: nothing was written.

@@ -77,7 +77,7 @@ class IndexFile:
         self._token = f"{_TOKEN}{digest}"
         self._database = database
         self._space = database.space
-        self._refused = False
+        self.refused = False
         self._seen = _Seen(None, 0, 0)
 
     def mapped(self, moment: Moment) -> MappedIndex | None:
@@ -85,7 +85,7 @@ class IndexFile:
 
         It may be newer than the moment.
         """
-        if self._refused:
+        if self.refused:
             return None
         try:
             return self.require_usable(moment.connection)
@@ -96,7 +96,7 @@ class IndexFile:
     def refuse(self, reason: str) -> None:
         """Use the file no more: the background writes another one."""
         say(log, logging.WARNING, "index_file_refused", file=self.path, reason=reason)
-        self._refused = True
+        self.refused = True
 
     def require_usable(self, connection: Connection) -> MappedIndex | None:
         """The file, None if there is none.
@@ -145,7 +145,7 @@ class IndexFile:
         """Whether it lacks so much, or cannot be used, that it should be written."""
         known = None
         with suppress(UnusableIndexFile):
-            known = None if self._refused else self.require_usable(connection)
+            known = None if self.refused else self.require_usable(connection)
         token, position, held = (known.token, known.position, known.head["drawers"]) if known else (None, 0, 0)
         if token != self._seen.token:
             self._seen = _Seen(token, position, 0)
@@ -181,7 +181,7 @@ class IndexFile:
                     if purging.wanted(connection, self._space) == purged:
                         facts.put(connection, self._space, self._token, token)
                         fresh.replace(self.path)
-                        self._refused = False
+                        self.refused = False
                 private_files.sync_folder(self.path.parent)
             finally:
                 fresh.unlink(missing_ok=True)

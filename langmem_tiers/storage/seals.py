@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, Text, cast, not_, select
@@ -20,6 +22,9 @@ from langmem_tiers.storage.sealed_text import CheckedText, SealedText, is_intact
 from langmem_tiers.storage.statements import numbered
 
 _SEALS = "seals"
+EVERYTHING = tuple(metadata.sorted_tables)
+NOTES = (schema.receipts,)
+"""What has words of the memory among that which is written about it: see `Database.writing`."""
 
 
 def _has_digest(text: bytes | None, digest: bytes | None) -> int:
@@ -71,26 +76,38 @@ class _Sealed(NamedTuple):
         yield f"{new}_drop AFTER DELETE {begin} {self.drop('OLD.')}; END"
 
 
-def _sealed(tables: Iterable[Table] = metadata.sorted_tables) -> Iterator[_Sealed]:
+def _sealed(tables: Iterable[Table] = EVERYTHING) -> Iterator[_Sealed]:
     for table in tables:
         for column in table.columns:
             if isinstance(column.type, SealedText):
                 yield _Sealed(table.name, column.name, column.type.kind, column.type.keys)
 
 
-def keep(connection: sqlite3.Connection) -> bool:
-    """From now on, seal what is written over this connection; False while tables are missing, before a migration."""
+@cache
+def _triggers(tables: Sequence[Table]) -> dict[str, list[str]]:
+    """What seals the texts of these tables, by table."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for each in _sealed(tables):
+        found[each.table] += each.triggers()
+    return dict(found)
+
+
+def keep(connection: sqlite3.Connection, tables: Sequence[Table] = EVERYTHING) -> bool:
+    """From now on, seal what is written to these tables over this connection.
+
+    False while some are missing, before a migration.
+    """
     there = {name for (name,) in connection.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'")}
-    sealed = list(_sealed())
+    wanted = _triggers(tables)
     if _SEALS in there:
         connection.execute("PRAGMA temp_store=MEMORY")
-        for each in sealed:
-            for statement in each.triggers() if each.table in there else ():
+        for table, triggers in wanted.items():
+            for statement in triggers if table in there else ():
                 connection.execute(statement)
-    return there >= {_SEALS, *(each.table for each in sealed)}
+    return there >= {_SEALS, *wanted}
 
 
-def seal_all(connection: Connection, tables: Iterable[Table] = metadata.sorted_tables) -> None:
+def seal_all(connection: Connection, tables: Iterable[Table] = EVERYTHING) -> None:
     """Seal everything as it stands, or the texts of some tables."""
     for each in _sealed(tables):
         connection.exec_driver_sql(f"{each.put('')} FROM {each.table} WHERE {each.column} IS NOT NULL")
@@ -114,7 +131,7 @@ class Altered(NamedTuple):
     key: str
 
 
-def altered(connection: Connection, space: str, tables: Iterable[Table] = metadata.sorted_tables) -> list[Altered]:
+def altered(connection: Connection, space: str, tables: Iterable[Table] = EVERYTHING) -> list[Altered]:
     """Every text of a space, or of some of its tables, that is not as it was stored."""
     found = []
     for table in tables:

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Engine, PoolProxiedConnection, QueuePool, create_engine
+from sqlalchemy import Connection, Dialect, Engine, PoolProxiedConnection, QueuePool, Table, create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.util import LRUCache
 
@@ -89,7 +89,7 @@ class SqliteFile(Database):
         self._require_writable()
         with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(**{WRITES: True})
-            _seal_what_is_written(connection)
+            _seal_what_is_written(connection, seals.EVERYTHING if durable else seals.NOTES)
             relaxed = not durable and self._settings.synchronous != "NORMAL"
             set_flag = connection.connection.cursor().execute
             if relaxed:
@@ -180,12 +180,14 @@ class SqliteFile(Database):
         self._engine.dispose()
 
 
-def _seal_what_is_written(connection: Connection) -> None:
-    """Once for each connection, as soon as the file has seals."""
+def _seal_what_is_written(connection: Connection, tables: Sequence[Table]) -> None:
+    """Once for each connection, as soon as the file has seals; all of them take longer than what a recall writes."""
     pooled = connection.connection
-    if not pooled.info.get("seals"):
+    sealed = pooled.info.setdefault("sealed", set())
+    if not sealed.issuperset(tables):
         raw: Any = pooled.driver_connection
-        pooled.info["seals"] = seals.keep(raw)
+        if seals.keep(raw, tables):
+            sealed.update(tables)
 
 
 def _steps(advance: Callable[[int, int], None], page: int) -> Callable[[int, int, int], None]:
