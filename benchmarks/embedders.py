@@ -37,6 +37,7 @@ class Projection:
     def prepare(self) -> None:
         """Load the model."""
         self._model.prepare()
+        _projected("What NumPy loads for the first word is no part of a first recall.")
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """The vector of a query."""

@@ -28,7 +28,10 @@ class Mem0:
 
         self._memory = Memory.from_config(
             {
-                "vector_store": {"provider": "chroma", "config": {"collection_name": "b", "path": str(folder / "c")}},
+                "vector_store": {
+                    "provider": "chroma",
+                    "config": {"collection_name": "bench", "path": str(folder / "c")},
+                },
                 "embedder": {"provider": "langchain", "config": {"model": _AsLangChain(embedder)}},
                 "llm": {"provider": "openai", "config": {"api_key": "never used"}},
                 "history_db_path": str(folder / "history.db"),

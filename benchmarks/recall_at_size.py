@@ -31,7 +31,7 @@ from recall_latency import QUESTIONS_A_SESSION, SPACE, WARM_UP
 from reporting import Row, parser, report, say
 from texts import question
 
-from langmem_tiers import Memory, Settings
+from langmem_tiers import Memory, Settings, StorageSettings
 from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.graphs import recall_node
@@ -66,6 +66,9 @@ def main() -> None:
     arguments.add_argument("--per-space", type=int, default=1_000, help="drawers in each of them")
     arguments.add_argument("--questions", type=int, default=200)
     arguments.add_argument("--embedder", choices=CHOICES, default="projection", help="see embedders.py")
+    arguments.add_argument(
+        "--exact-below", type=int, default=StorageSettings().exact_below, help="so many vectors are searched in memory"
+    )
     arguments.add_argument("--work", type=Path, default=None, help="folder for the memories, on the disk to measure")
     arguments.add_argument("--keep", action="store_true", help="leave them in --work, and use those that are there")
     chosen = arguments.parse_args()
@@ -95,7 +98,7 @@ def _sizes(work: Path, chosen: Namespace) -> None:
         folder = _made(work, drawers, chosen)
         disk[drawers] = _disk(space_folder(folder, SPACE))
         say(f"asking {drawers:,} drawers")
-        asked[drawers] = _apart(ask_one, folder, chosen.embedder, chosen.questions, chosen.seed)
+        asked[drawers] = _apart(ask_one, folder, chosen.embedder, chosen.questions, chosen.seed, chosen.exact_below)
     cold = [{"drawers": number, **_cold(each), **disk[number]} for number, each in asked.items()]
     stages = [{"drawers": number, **row} for number, each in asked.items() for row in _stages(each)]
     nodes = [{"drawers": number, **_nodes(each)} for number, each in asked.items()]
@@ -148,12 +151,13 @@ def _apart(measure: Callable[..., Asked], *arguments: object) -> Asked:
         return process.submit(measure, *arguments).result()
 
 
-def ask_one(folder: Path, model: str, questions: int, seed: int) -> Asked:
+def ask_one(folder: Path, model: str, questions: int, seed: int, exact_below: int) -> Asked:
     """Open a memory, ask its space once, then a warm-up, then so many times the node, and as often for the stages."""
     embedder = prepared(model)
+    settings = verbatim(Settings(storage=StorageSettings(exact_below=exact_below)))
     asked = Asked(loaded=_resident())
     started = perf_counter()
-    with Memory.open(folder, embedder=embedder, settings=verbatim(Settings())) as memory:
+    with Memory.open(folder, embedder=embedder, settings=settings) as memory:
         space = memory.space(SPACE)
         asked.opened = _since(started)
         node = _Asker(memory, embedder, seed)

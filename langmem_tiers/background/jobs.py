@@ -122,21 +122,22 @@ class _StepOfEach:
 def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
     """The jobs of an open space."""
     following: list[Job] = [FileJob(store.database, context.clock)]
-    if store.chroma is not None:
-        following.append(ProjectJob(store.chroma))
+    projecting: list[Job] = [] if store.chroma is None else [ProjectJob(store.chroma)]
     if isinstance(context.embedder, GuardedEmbedder):
         embed = EmbedJob(
             database=store.database,
             embedder=context.embedder,
             clock=context.clock,
             batch=context.settings.storage.embed_batch,
-            beside=_StepOfEach(tuple(following)),
+            beside=_StepOfEach((*following, *projecting)),
         )
         following.insert(0, embed)
     if isinstance(store, FolderStore):
+        # Before Chroma, which takes far longer: until it is written, each opening reads all records.
         following.append(IndexFileJob(store))
     elif isinstance(store, ServerStore):
         following += (ServerProjectJob(each) for each in store.shelves)
+    following += projecting
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),
         PurgeJob,
