@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from langmem_tiers import arguments
 from langmem_tiers.access import Access, Roles
 from langmem_tiers.backends import Backend
 from langmem_tiers.background import leasing, resting
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 
 # Seconds that closing waits for the current background step; the rest is done at the next open.
 _CLOSING = 30.0
+_MOST_THREADS = 64
 # Minimum seconds until a space is checked again unprompted.
 _SOONEST = 1.0
 # Seconds until a space is tried again that is being deleted, or whose embedder is away.
@@ -87,7 +89,12 @@ class Runtime:
         self._worker = self.worker() if background else None
 
     def worker(self, threads: int = 1) -> Background:
-        """Somebody who does the background work from now on; on a server of all spaces, in so many threads."""
+        """Somebody who does the background work from now on; on a server of all spaces, in so many threads.
+
+        Raises:
+            InvalidInput: `threads` is no number from 1 to 64.
+        """
+        arguments.whole(threads, "threads", least=1, most=_MOST_THREADS)
         queue = self.backend.queue
         if queue is None:
             return Worker(self._round, retry_after=self._resting)

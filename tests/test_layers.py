@@ -58,7 +58,7 @@ LAYERS = (
     "writing",
     "dream",
     "background maintenance transfer sync",
-    "runtime memory space space_records space_upkeep settings_file deleting testing citations",
+    "runtime memory moving space space_records space_upkeep settings_file deleting testing citations",
     "graphs",
     "integrations",
     "bench",

@@ -7,9 +7,9 @@ import pytest
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import AlreadyThere
+from langmem_tiers.moving import move
 from langmem_tiers.storage import dump
 from langmem_tiers.testing import FrozenClock, HashEmbedder
-from langmem_tiers.transfer.moving import move
 from tests import engines
 from tests.test_workers import address  # noqa: F401 - a fixture
 

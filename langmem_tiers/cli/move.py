@@ -25,7 +25,7 @@ def move(
     Nobody should write to it meanwhile. The same command goes on with a move that was stopped.
     """
     from langmem_tiers.memory import Memory
-    from langmem_tiers.transfer.moving import move as moved
+    from langmem_tiers.moving import move as moved
 
     with (
         in_words_of_commands(),
