@@ -89,6 +89,8 @@ ELSEWHERE = {
     "browse": "tests/test_browse.py",
     "mcp": "it prints only the protocol: tests/test_mcp_garbage.py",
     "panel": "it prints only its link: tests/test_panel_command.py",
+    "worker": "it prints only that it works: tests/test_workers.py",
+    "move": "it prints names of spaces: tests/test_moving.py",
     "bench longmemeval": "benchmarks of public data: they print figures",
     "bench locomo": "likewise",
 }

@@ -223,7 +223,7 @@ def test_ctrl_c_while_it_mines_keeps_what_is_stored_and_says_how_to_go_on(run, t
 
 
 # Commands that are about the whole memory, or about files of a set.
-NOT_ABOUT_A_SPACE = {"directives", "bench", "config check", "backup", "restore"}
+NOT_ABOUT_A_SPACE = {"directives", "bench", "config check", "backup", "restore", "move", "worker"}
 
 
 def test_every_command_about_a_space_takes_one_by_name():

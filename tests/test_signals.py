@@ -15,7 +15,7 @@ from langmem_tiers.language.first_person import PREFERS, TELLS, prefers, stateme
 from langmem_tiers.language.questions import TimeSpan, asks_advice, spans
 from langmem_tiers.matching import coverage, matched, rarity
 from langmem_tiers.recall import scoring
-from langmem_tiers.recall.scoring import DrawerSpeaker, SessionEvidence, asked, evidence, nearness
+from langmem_tiers.recall.scoring import DrawerSpeaker, asked, evidence, nearness
 from langmem_tiers.writing import turns
 
 DAY = 86_400_000
@@ -184,13 +184,12 @@ def test_these_do_not(query):
 
 
 def test_the_evidence_of_a_session_is_its_best_match_and_the_mean_of_the_three_behind_it():
-    matches = [(1, 0.3), (2, 0.9), (1, 0.6), (1, 0.9), (1, 0.3), (1, 0.2), (3, 0.5), (3, 0.4)]
-    assert evidence(matches) == {
-        1: SessionEvidence(best=0.9, support=pytest.approx((0.6 + 0.3 + 0.3) / 3)),
-        2: SessionEvidence(best=0.9, support=0.0),
-        3: SessionEvidence(best=0.5, support=pytest.approx(0.4 / 3)),
-    }
-    assert evidence([]) == {}
+    rooms = np.array([1, 2, 1, 1, 1, 1, 3, 3], np.int32)
+    best, support = evidence(rooms, np.array([0.3, 0.9, 0.6, 0.9, 0.3, 0.2, 0.5, 0.4]))
+    of_each = {1: (0.9, (0.6 + 0.3 + 0.3) / 3), 2: (0.9, 0.0), 3: (0.5, 0.4 / 3)}
+    assert best.tolist() == [of_each[room][0] for room in rooms.tolist()]
+    assert support.tolist() == pytest.approx([of_each[room][1] for room in rooms.tolist()])
+    assert [len(each) for each in evidence(np.zeros(0, np.int32), np.zeros(0))] == [0, 0]
 
 
 # Times
