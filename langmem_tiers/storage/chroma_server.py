@@ -257,10 +257,12 @@ class Shelf(ABC):
             old = change_log.cursor(connection, self._space, self.CURSOR)
             news = self._news(connection, old)
             size = self._reach(connection)[1] if news else 0
-        if not news:
+        # Looked for on every visit: a collection that is gone has no news of its own.
+        lost = place is not None and not self._is_there(place)
+        if not news and not lost:
             return False
-        if place is None or not self._is_there(place) or (place.shared and size > _SHARED):
-            self._begin_anew(place, size)
+        if place is None or lost or (place.shared and size > _SHARED):
+            self._begin_anew(place)
             return True
         with self._database.reading() as connection:
             spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
@@ -274,8 +276,8 @@ class Shelf(ABC):
     def rebuild(self) -> None:
         """Fill its collection again from the records."""
         with self._database.reading() as connection:
-            place, (_, size) = self._place(connection), self._reach(connection)
-        self._begin_anew(place, size)
+            place = self._place(connection)
+        self._begin_anew(place)
 
     def ids(self) -> set[str]:
         """The names of all its vectors on the server."""
@@ -303,11 +305,11 @@ class Shelf(ABC):
         """Whether there is a server."""
         return self._given is not None
 
-    def _begin_anew(self, before: Place | None, size: int) -> None:
+    def _begin_anew(self, before: Place | None) -> None:
         """Fill the collection that fits the size, and use it from then on."""
         with self._database.reading() as connection:
             position = change_log.head(connection, self._space)
-            last, _ = self._reach(connection)
+            last, size = self._reach(connection)
         place = self._server.begin(self._shard if size <= _SHARED else f"{self._shard}.of.{self._mark}")
         if place.shared:
             self._server.clear(place, self._mark)
