@@ -14,6 +14,7 @@ from langmem_tiers.graphs.prompt import Placement
 from langmem_tiers.graphs.state import PLACEMENT, PROFILE, PROFILE_READ
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
+from langmem_tiers.recall.pipeline import embedding
 from langmem_tiers.settings import LAYERS, RecallSettings, Settings
 from langmem_tiers.writing.tracking import Conversation, stored_as
 
@@ -47,14 +48,17 @@ class RecallNode(MemoryNode):
         placement = self._placement or visit.space.context.settings.recall.placement
         in_sight = blocks if placement == "message" else {}
         bare = [key for key in window if key not in in_sight]
-        recalled = _recall(visit, asked, window, bare, _stored_as(visit, shown))
+        text = "" if asked is None else without_recalled(str(asked.text))
+        with embedding(visit.space.context, text):
+            profile = self._profile(visit, window)
+            recalled = _recall(visit, asked, text, window, bare, _stored_as(visit, shown))
         if asked is not None:
             # Looked up each time: after an edit, the block of the first wording is no longer this message's.
             blocks[str(asked.id)] = recalled.block if recalled else ""
         return NodeOutcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
-                "memory_scope": {**visit.as_state(), **self._profile(visit, window), **_placed(placement)},
+                "memory_scope": {**visit.as_state(), **profile, **_placed(placement)},
             },
             event=_event(recalled) if recalled else None,
         )
@@ -166,11 +170,11 @@ def _own_settings(
 def _recall(
     visit: Visit,
     asked: HumanMessage | None,
+    text: str,
     window: Sequence[str],
     bare: Sequence[str],
     stored_as: Mapping[str, str],
 ) -> "Recalled | None":
-    text = "" if asked is None else without_recalled(str(asked.text))
     if asked is None or not text.strip():
         return None
     sent_again = [stored_as[each] for each in window if each in stored_as]

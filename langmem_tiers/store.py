@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
 from uuid import uuid4
@@ -16,8 +18,9 @@ from uuid import uuid4
 from filelock import Timeout
 
 from langmem_tiers import private_files
-from langmem_tiers.errors import DatabaseLocked, MemoryClosed, NotInAFolder
+from langmem_tiers.errors import DatabaseLocked, MemoryClosed, NotInAFolder, StorageError
 from langmem_tiers.knowledge_graph.projection import GraphProjection
+from langmem_tiers.models.threads import SpareThreads
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.chroma import ChromaIndex
@@ -37,9 +40,14 @@ from langmem_tiers.storage.revision_index import RevisionIndex
 from langmem_tiers.storage.server_notes import ServerNotes
 from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.storage.vector_search import VectorIndex, VectorSearch
+from langmem_tiers.telemetry.logs import say
+
+log = logging.getLogger(__name__)
 
 # Bytes that an open space takes without its drawers, for connections and their pages; and its Chroma client.
 _OPEN, _CHROMA = 4_000_000, 10_000_000
+# So many spaces are closed at once beside those who use others.
+_CLOSERS = 2
 # Seconds after which whoever holds the right to a task on a server has lost it.
 _LONGEST_TASK = 600.0
 # Bytes of one on a server: its graph.
@@ -312,7 +320,8 @@ class _Slot:
 class OpenSpaces:
     """Hands out open spaces that take at most so many bytes together, or more while more are in use.
 
-    One space stays open, however large it is. `leave` is called with each that is about to be closed.
+    One space stays open, however large it is. The others are closed by a thread, so that nobody waits for their files;
+    `leave` is called with each before that.
     """
 
     def __init__(
@@ -325,6 +334,8 @@ class OpenSpaces:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._kept_closed: set[str] = set()
+        self._closing: set[str] = set()
+        self._closers = SpareThreads(_CLOSERS, "langmem-tiers-closing")
         self._closed = False
 
     @contextmanager
@@ -335,7 +346,7 @@ class OpenSpaces:
             MemoryClosed: `close` was called.
         """
         with self._changed:
-            self._changed.wait_for(lambda: name not in self._kept_closed)
+            self._changed.wait_for(lambda: name not in self._kept_closed and name not in self._closing)
             self.require_open()
             slot = self._slots.setdefault(name, _Slot())
             self._slots.move_to_end(name)
@@ -354,7 +365,8 @@ class OpenSpaces:
                 elif slot.users == 0:
                     self._slots.pop(name, None)
                 idle = self._drop_idle()
-            self._close_all(idle)
+                self._closing.update(store.name for store in idle)
+            self._close_behind(idle)
 
     @contextmanager
     def closed(self, name: str, patience: float) -> Iterator[None]:
@@ -365,7 +377,7 @@ class OpenSpaces:
             MemoryClosed: `close` was called.
         """
         with self._changed:
-            self._changed.wait_for(lambda: name not in self._kept_closed)
+            self._changed.wait_for(lambda: name not in self._kept_closed and name not in self._closing)
             self.require_open()
             self._kept_closed.add(name)
         try:
@@ -394,6 +406,7 @@ class OpenSpaces:
         with self._lock:
             self._closed = True
             idle = self._drop_idle()
+        self._closers.close()
         self._close_all(idle)
 
     def require_open(self) -> None:
@@ -418,6 +431,22 @@ class OpenSpaces:
                 if slot.store is not None:
                     dropped.append(slot.store)
         return dropped
+
+    def _close_behind(self, stores: Iterable[SpaceStore]) -> None:
+        """Have each closed in another thread; here if none is free."""
+        for store in stores:
+            if self._closers.begin(partial(self._closed_behind, store)) is None:
+                self._closed_behind(store)
+
+    def _closed_behind(self, store: SpaceStore) -> None:
+        try:
+            self._close_all([store])
+        except StorageError as error:  # whoever opens it next finds what is left to do
+            say(log, logging.WARNING, "space_not_closed", space=store.name, error=error, reason=error)
+        finally:
+            with self._changed:
+                self._closing.discard(store.name)
+                self._changed.notify_all()
 
     def _close_all(self, stores: Iterable[SpaceStore]) -> None:
         """Close each, even if closing another one fails."""

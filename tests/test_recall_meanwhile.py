@@ -10,10 +10,12 @@ from contextvars import ContextVar
 from time import monotonic, sleep
 
 import pytest
+from langchain_core.messages import HumanMessage
 from meanings import user
 
 from langmem_tiers import Memory
 from langmem_tiers.errors import EmbeddingUnavailable
+from langmem_tiers.graphs import recall_node
 from langmem_tiers.models.langchain_embedder import LangChainEmbedder
 from langmem_tiers.testing import HashEmbedder
 
@@ -106,3 +108,27 @@ def test_a_bug_of_a_model_reaches_the_caller(alice):
 
     with pytest.raises(ZeroDivisionError):
         alice(Here(fail)).recall(ROBOT, session="t")
+
+
+def test_the_model_begins_before_the_spaces_are_opened_and_is_asked_once(tmp_path):
+    begun, asked, waited = threading.Event(), [], []
+
+    def roles(caller, space):
+        if asks:
+            waited.append(begun.wait(60))
+        return "leader"
+
+    def embeds():
+        asked.append(True)
+        begun.set()
+
+    asks, config = False, {"configurable": {"user_id": "alice", "thread_id": "friday"}}
+    with Memory.open(tmp_path / "m", embedder=Here(embeds), roles=roles, background=False) as memory:
+        memory.space("teams/robots").track([user("The robot is red.")], session="s")
+        memory.flush()
+        node, asks = recall_node(memory, fallbacks=["teams/robots"]), True
+        found = node.invoke({"messages": [HumanMessage(ROBOT, id="q")]}, config)
+    assert "The robot is red." in found["memory_blocks"]["q"]
+    assert waited
+    assert all(waited)
+    assert asked == [True]

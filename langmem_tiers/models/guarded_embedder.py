@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.models.embedder import Embedder
@@ -116,7 +117,8 @@ class GuardedEmbedder:
         self.inner = inner
         self.prompt = prompt
         self._rest = rest or Rest(_FIRST_PAUSE, _LONGEST_PAUSE)
-        self._threads = threads or SpareThreads(os.cpu_count() or 1)
+        self._threads = threads or SpareThreads(os.cpu_count() or 1, "langmem-tiers-query")
+        self._begun: WeakValueDictionary[str, Future[QueryVector]] = WeakValueDictionary()
 
     @classmethod
     def of(cls, embedder: Embedder, seconds: float, stop: Stop) -> GuardedEmbedder:
@@ -138,9 +140,15 @@ class GuardedEmbedder:
     def begin(self, text: str) -> Future[QueryVector] | None:
         """`query` in another thread: a model that runs in this process leaves the interpreter to others meanwhile.
 
-        None if no thread is free, or another computer is asked, which takes too long for that to save anything.
+        The same again for a text whose vector somebody still holds or waits for. None if no thread is free, or another
+        computer is asked, which takes too long for that to save anything.
         """
-        return self._threads.begin(partial(self.query, text)) if self.inner.runs_here else None
+        if not self.inner.runs_here:
+            return None
+        begun = self._begun.get(text) or self._threads.begin(partial(self.query, text))
+        if begun is not None:
+            self._begun[text] = begun
+        return begun
 
     def close(self) -> None:
         """End the threads of `begin`."""

@@ -22,8 +22,8 @@ _LOOKS = 0.1  # seconds between two checks whether to stop
 class SpareThreads:
     """A few threads for what somebody waits for, who does something else meanwhile; `close` ends them."""
 
-    def __init__(self, most: int) -> None:
-        self._pool = ThreadPoolExecutor(most, thread_name_prefix="langmem-tiers-query")
+    def __init__(self, most: int, name: str) -> None:
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix=name)
         self._free = threading.Semaphore(most)
 
     def begin(self, call: Callable[[], Result]) -> Future[Result] | None:

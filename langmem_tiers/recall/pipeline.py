@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
@@ -17,6 +17,7 @@ from langmem_tiers.errors import InvalidVector, ServerUnreachable
 from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all, has_best
 from langmem_tiers.language.questions import asked_conversations
+from langmem_tiers.language.words import is_trivial
 from langmem_tiers.models.reranker import SOURCE
 from langmem_tiers.pointers import beside
 from langmem_tiers.recall import (
@@ -33,7 +34,7 @@ from langmem_tiers.recall import (
 from langmem_tiers.recall.candidates import ByWords, FoundDrawer
 from langmem_tiers.recall.derived_hits import DerivedHit
 from langmem_tiers.recall.graph_channel import Related
-from langmem_tiers.recall.request import RecallRequest, parse
+from langmem_tiers.recall.request import RecallRequest, parse, searched
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
 from langmem_tiers.recall.sources import (
@@ -48,6 +49,7 @@ from langmem_tiers.recall.sources import (
 from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, purging, receipts
 from langmem_tiers.storage.receipts import KeptRecall, Shown
+from langmem_tiers.trust import secrets
 from langmem_tiers.types import (
     Candidate,
     CandidateVerdict,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.models.guarded_embedder import QueryVector
+    from langmem_tiers.settings import Settings
     from langmem_tiers.storage.embedding_cache import Vectors
 
 # The share of a block's tokens for derived memories.
@@ -92,6 +95,21 @@ class QueryEmbedder(Protocol):
         """The same, while the caller does something else; None if that cannot be, or saves nothing."""
 
 
+@contextmanager
+def embedding(context: SpaceContext, message: str) -> Iterator[Future[QueryVector] | None]:
+    """Within the block, the vector of a message is on the way that is recalled for in it."""
+    settings, text = context.settings, searched(message)
+    wanted = settings.enabled and not is_trivial(text, settings.recall.trivial_words)
+    # Held until the end of the block: `begin` gives what is held again.
+    begun = None if not wanted else context.embedder.begin(_kept(settings, text))
+    yield begun
+
+
+def _kept(settings: Settings, message: str) -> str:
+    """A message without its secrets, where the settings want that."""
+    return message if settings.privacy.drawers == "keep" else secrets.mask(message)
+
+
 def recall(
     context: SpaceContext,
     request: RecallRequest,
@@ -103,7 +121,7 @@ def recall(
         return _off(context, request)
 
     def recalled() -> Recalled:
-        with ExitStack() as stack:
+        with embedding(context, request.query), ExitStack() as stack:
             spaces = context.sources()
             sources = [RecallSource(store=stack.enter_context(each.open())) for each in spaces]
             left_out = {each.name for each in context.fallbacks} - {each.name for each in spaces}

@@ -130,9 +130,14 @@ class Query:
     about: str | None = None
 
 
+def searched(text: str) -> str:
+    """What of a user message is searched for."""
+    return _SURROGATE.sub("\ufffd", text).strip()
+
+
 def parse(text: str, trivial_words: int) -> Query:
     """Parse a user message into a search query; any text is accepted."""
-    clean = _SURROGATE.sub("\ufffd", text).strip()
+    clean = searched(text)
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
     telling, needs = tuple(word for word in found if word not in STOPWORDS), needed_for(clean)
     ahead = any(need.ahead for need in needs)
