@@ -68,7 +68,7 @@ def upsert_entities(
     With `to_relate`, a relation between them follows, whose number is reserved with theirs.
     """
     slugs = [naming.slug(each.name) for each in several]
-    known = entities.of_slugs(*graph.at, set(slugs))
+    known = graph.called(set(slugs))
     if missing := sum(not found for found in known.values()):
         graph.reserve({entities.NEWEST: missing} | ({relations.NEWEST: 1} if to_relate else {}))
     made: list[Entity] = []
@@ -156,7 +156,7 @@ def find_entity(graph: GraphTransaction, which: str, *, type: str | None = None,
         AmbiguousEntity: several have this name.
     """
     slug = naming.slug(which)
-    called = [] if naming.is_id(which) else entities.of_slugs(*graph.at, [slug])[slug]
+    called = [] if naming.is_id(which) else graph.called([slug])[slug]
     try:
         named = _named(graph, which, naming.check_type(type or "other"), slug, called)
     except UnknownEntity:

@@ -489,7 +489,7 @@ def resolve_entity(graph: GraphTransaction, number: int) -> None:
 def write(graph: GraphTransaction, news: Sequence[tuple[RelationRow, VersionRow]]) -> list[RelationRow]:
     """Write these versions as what is now believed of their relations; returns the updated relations."""
     written = [row._replace(versions=(*row.versions, _next(graph.now, row, version))) for row, version in news]
-    relations.put_versions(*graph.at, [(row.number, row.last) for row in written])
+    relations.put_last_versions(*graph.at, written)
     graph.log_relations(*(row.number for row in written))
     return written
 

@@ -35,6 +35,7 @@ class GraphTransaction:
         self.now = now
         self.settings = settings or Settings()
         self._added: set[int] = set()
+        self._alone: set[int] = set()
         self._related: set[int] = set()
         self._reserved: defaultdict[str, list[int]] = defaultdict(list)
         self._changed: dict[Kind, set[int]] = {"entities.changed": set(), "relations.changed": set()}
@@ -78,6 +79,16 @@ class GraphTransaction:
 
     # Merged entities.
 
+    def called(self, slugs: Collection[str]) -> dict[str, list[Entity]]:
+        """The entities with these names or aliases, including merged ones, by slug; without their evidence."""
+        found = entities.of_slugs(*self.at, slugs)
+        self._alone |= found.alone
+        return found.by_slug
+
+    def _is_alone(self, number: int) -> bool:
+        """Whether an entity is known to be neither merged into another nor another into it."""
+        return number in self._added or number in self._alone
+
     @cached_property
     def _merged_into(self) -> dict[int, int]:
         return entities.merged_into(*self.at)
@@ -92,13 +103,13 @@ class GraphTransaction:
 
     def canonical(self, number: int) -> int:
         """The number of the canonical entity: itself, or the end of its chain of merges."""
-        if number in self._added or number not in self._merged_into:
+        if self._is_alone(number) or number not in self._merged_into:
             return number
         return entities.end_of_merges(number, self._merged_into)
 
     def members(self, number: int) -> list[int]:
         """An entity with all that were merged into it, over any number of steps, lowest number first."""
-        if number in self._added:
+        if self._is_alone(number):
             return [number]
         found, waiting = {number}, [number]
         while waiting:
@@ -115,6 +126,7 @@ class GraphTransaction:
         self.__dict__.pop("_merged_into", None)
         self.__dict__.pop("_behind", None)
         self._added.clear()
+        self._alone.clear()
 
     # Relations and who may change them.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, select, update
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import changes, cursors
-from langmem_tiers.storage.statements import Prepared, here, insert_new, plausible, put_row
+from langmem_tiers.storage.statements import ROWS_AT_ONCE, Prepared, here, insert_new, plausible, put_row
 
 Kind = Literal[
     "drawers.added",  # subject..until are the numbers of new drawers
@@ -73,8 +73,7 @@ def moment(connection: Connection, space: str, until: int | None = None, *, sett
     return Moment(connection, int(newest or 0), until, settled)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """One line of the log; `until` equals `subject` where a change covers one record."""
 
     position: int
@@ -84,8 +83,7 @@ class Change:
     detail: str | None
 
 
-# Rows written and read by one statement.
-_AT_ONCE = 500
+# Rows read by one statement.
 _FOLLOWED = 10_000
 
 
@@ -98,14 +96,15 @@ def _append() -> Insert:
     return insert(changes).values(position=position, **values).returning(changes.c.position)
 
 
-_APPEND = _append()
-_ANY_BEHIND = (
+_APPEND = Prepared(_append())
+_FOLLOWING = (
     select(changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
     .where(*here(changes), changes.c.position > bindparam("after"))
     .order_by(changes.c.position)
     .limit(bindparam("most"))
 )
-_BEHIND = _ANY_BEHIND.where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
+_ANY_BEHIND = Prepared(_FOLLOWING)
+_BEHIND = Prepared(_FOLLOWING.where(changes.c.kind.in_(bindparam("kinds", expanding=True))))
 # So many changes are read once for all followers.
 _FEW = 200
 
@@ -123,7 +122,8 @@ def append(
     """Write one change in the caller's transaction. Returns its position, which is also the default subject."""
     last = subject if until is None else until
     row = {"space": space, "kind": kind, "subject": subject, "until": last, "detail": detail, "at": at, "ahead": 1}
-    return int(connection.execute(_APPEND, row).scalar_one())
+    ((position,),) = _APPEND.insert(connection, [row])
+    return int(position)
 
 
 def append_all(connection: Connection, space: str, news: Sequence[News], *, at: int) -> int:
@@ -132,12 +132,12 @@ def append_all(connection: Connection, space: str, news: Sequence[News], *, at: 
     Returns the position of the last one, 0 if there is none; the others come right before it.
     """
     last = 0
-    for start in range(0, len(news), _AT_ONCE):
+    for start in range(0, len(news), ROWS_AT_ONCE):
         rows = [
             {"space": space, "kind": kind, "subject": subject, "until": until, "detail": None, "at": at, "ahead": ahead}
-            for ahead, (kind, subject, until) in enumerate(news[start : start + _AT_ONCE], start=1)
+            for ahead, (kind, subject, until) in enumerate(news[start : start + ROWS_AT_ONCE], start=1)
         ]
-        last = max(connection.execute(_APPEND, rows).scalars())
+        last = max(position for (position,) in _APPEND.insert(connection, rows))
     return last
 
 
@@ -166,12 +166,11 @@ def read(
     connection: Connection, space: str, *, after: int, kinds: Collection[Kind], most: int = _FOLLOWED
 ) -> list[Change]:
     """Changes of these kinds after a position, oldest first."""
-    rows = connection.execute(_BEHIND, {"space": space, "after": after, "kinds": sorted(kinds), "most": most})
-    return _plausible(rows)
+    return _plausible(_BEHIND.rows(connection, space=space, after=after, kinds=sorted(kinds), most=most))
 
 
 def _plausible(rows: Iterable[Any]) -> list[Change]:
-    news = [Change(**row._mapping) for row in rows]
+    news = [Change(*row) for row in rows]
     for change in news:
         plausible(change.subject or 0)
         plausible(change.until or 0)
@@ -203,9 +202,7 @@ def reached(moment: Moment, space: str, kind: Kind) -> int:
 def _recent(moment: Moment, space: str, after: int) -> Sequence[Change]:
     """The few changes after a position, and perhaps some before: read again only if an earlier one is asked for."""
     if not moment.recent or moment.recent[0].position > after + 1:
-        moment.recent[:] = _plausible(
-            moment.connection.execute(_ANY_BEHIND, {"space": space, "after": after, "most": _FEW})
-        )
+        moment.recent[:] = _plausible(_ANY_BEHIND.rows(moment.connection, space=space, after=after, most=_FEW))
     return moment.recent
 
 

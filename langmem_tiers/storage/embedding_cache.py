@@ -351,11 +351,15 @@ def refused_notes(connection: Connection, space: str, hashes: Collection[bytes])
     return sum(count for (count,) in among(connection, found, hashes))
 
 
+_FORGET_REFUSALS = Prepared(
+    delete(facts).where(*here(facts), facts.c.name.startswith(_REFUSED), listed(func.ending(facts.c.name, _HEX)))
+)
+
+
 def forget_refusals(connection: Connection, space: str, hashes: Collection[bytes]) -> None:
     """Forget the refusals of texts that are deleted."""
     for some in batches([each.hex() for each in hashes]):
-        these = (facts.c.name.startswith(_REFUSED), func.ending(facts.c.name, _HEX).in_(some))
-        connection.execute(delete(facts).where(*here(facts, space), *these))
+        _FORGET_REFUSALS.change(connection, space=space, among=some)
 
 
 def retry_refused(connection: Connection, space: str, model: str) -> None:

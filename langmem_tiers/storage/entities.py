@@ -26,7 +26,7 @@ from langmem_tiers.language.slugs import name_key as slug_of
 from langmem_tiers.records import Authority, Entity, GraphEvidence, GraphPath
 from langmem_tiers.storage import facts, graph_evidence
 from langmem_tiers.storage.schema import entities, entity_aliases, entity_evidence
-from langmem_tiers.storage.statements import AT_ONCE, among, delete_among, here, insert_new, listed, upsert
+from langmem_tiers.storage.statements import AT_ONCE, Prepared, delete_among, here, insert_new, listed, upsert
 from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest entity was deleted.
@@ -65,14 +65,18 @@ _ALIASES = select(func.json_group_array(_OWN_ALIASES.c.name)).scalar_subquery()
 _COLUMNS = (entities.c[name] for name in EntityRow._fields[:-1])
 _EVERY = select(*_COLUMNS, _ALIASES.label("aliases")).where(*here(entities))
 _NEW = upsert(entities)
-_PUT = _NEW.on_conflict_do_update(
-    index_elements=["space", "number"],
-    set_={
-        name: _NEW.excluded[name] for name in ("type", "authority", "metadata", "first_seen", "last_seen", "updated_at")
-    },
+_PUT = Prepared(
+    _NEW.on_conflict_do_update(
+        index_elements=["space", "number"],
+        set_={
+            name: _NEW.excluded[name]
+            for name in ("type", "authority", "metadata", "first_seen", "last_seen", "updated_at")
+        },
+    )
 )
-_IDS = select(entities.c.number, entities.c.id).where(*here(entities), listed(entities.c.number))
-_OF_NUMBERS = _EVERY.where(listed(entities.c.number))
+_IDS = Prepared(select(entities.c.number, entities.c.id).where(*here(entities), listed(entities.c.number)))
+_OF_NUMBERS = Prepared(_EVERY.where(listed(entities.c.number)))
+_OF_ID = Prepared(_EVERY.where(entities.c.id == bindparam("id")))
 
 # The drawers that mention an entity.
 add_evidence = graph_evidence.of_entities.add
@@ -109,8 +113,7 @@ def put_all(connection: Connection, space: str, several: Sequence[Entity]) -> No
         }
         for each in several
     ]
-    if rows:
-        connection.execute(_PUT, rows)
+    _PUT.insert(connection, rows)
 
 
 def change(connection: Connection, space: str, number: int, values: Mapping[str, Any]) -> None:
@@ -159,14 +162,14 @@ def by_numbers(
     connection: Connection, space: str, numbers: Collection[int], *, evidence: bool = False
 ) -> dict[int, Entity]:
     """Entities by number, with their evidence if asked for; unknown numbers are left out."""
-    found = [_row(row) for row in among(connection, _OF_NUMBERS, numbers, space=space)]
+    found = [_row(row) for row in _OF_NUMBERS.among(connection, numbers, space=space)]
     return {each.number: each for each in _entities(connection, space, found, evidence=evidence)}
 
 
 def by_id(connection: Connection, space: str, entity_id: str) -> Entity | None:
     """The entity with an id, even if it was merged into another; without its evidence."""
-    row = connection.execute(_EVERY.where(entities.c.id == entity_id), {"space": space}).first()
-    return None if row is None else _entities(connection, space, [_row(row)])[0]
+    rows = [_row(row) for row in _OF_ID.rows(connection, space=space, id=entity_id)]
+    return next(iter(_entities(connection, space, rows)), None)
 
 
 _SLUGS: BindParameter[list[str]] = bindparam("slugs", expanding=True)
@@ -180,17 +183,36 @@ _NAMED = (
     )
     .subquery("named")
 )
-_OF_SLUGS = _EVERY.add_columns(_NAMED.c.slug.label("called")).where(entities.c.number == _NAMED.c.number)
+_source = entities.alias("source")
+_HAS_SOURCES = select(1).where(_source.c.space == entities.c.space, _source.c.merged_into == entities.c.number).exists()
+_OF_SLUGS = Prepared(
+    _EVERY.add_columns(_HAS_SOURCES.label("has_sources"), _NAMED.c.slug.label("called")).where(
+        entities.c.number == _NAMED.c.number
+    )
+)
 
 
-def of_slugs(connection: Connection, space: str, slugs: Collection[str]) -> dict[str, list[Entity]]:
-    """The entities with these names or aliases, including merged ones, by slug; without their evidence."""
-    rows = connection.execute(_OF_SLUGS, {"space": space, "slugs": list(slugs)}).all()
-    known = {each.number: each for each in _entities(connection, space, [_row(row[:-1]) for row in rows])}
+class Called(NamedTuple):
+    """Entities with some names or aliases, including merged ones, by slug; without their evidence.
+
+    `alone` are the numbers of those that were not merged into others, nor others into them.
+    """
+
+    by_slug: dict[str, list[Entity]]
+    alone: set[int]
+
+
+def of_slugs(connection: Connection, space: str, slugs: Collection[str]) -> Called:
+    """The entities with these names or aliases."""
+    rows = _OF_SLUGS.rows(connection, space=space, slugs=list(slugs))
+    known = {each.number: each for each in _entities(connection, space, [_row(row[:-2]) for row in rows])}
     called: defaultdict[str, set[int]] = defaultdict(set)
-    for row in rows:
-        called[row.called].add(row.number)
-    return {slug: [known[number] for number in sorted(called[slug])] for slug in slugs}
+    alone: set[int] = set()
+    for number, *_, has_sources, name in rows:
+        called[name].add(number)
+        if not has_sources and known[number].merged_into is None:
+            alone.add(number)
+    return Called({slug: [known[number] for number in sorted(called[slug])] for slug in slugs}, alone)
 
 
 def numbers_of_slug(connection: Connection, space: str, slug: str) -> list[int]:
@@ -198,12 +220,14 @@ def numbers_of_slug(connection: Connection, space: str, slug: str) -> list[int]:
     return sorted(set(connection.execute(select(_NAMED.c.number), {"space": space, "slugs": [slug]}).scalars()))
 
 
-_MERGED = select(entities.c.number, entities.c.merged_into).where(*here(entities), entities.c.merged_into.is_not(None))
+_MERGED = Prepared(
+    select(entities.c.number, entities.c.merged_into).where(*here(entities), entities.c.merged_into.is_not(None))
+)
 
 
 def merged_into(connection: Connection, space: str) -> dict[int, int]:
     """What each merged entity was directly merged into."""
-    return {row.number: row.merged_into for row in connection.execute(_MERGED, {"space": space})}
+    return dict(_MERGED.rows(connection, space=space))
 
 
 def canonical_of(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, int]:
@@ -290,5 +314,5 @@ def _entities(
 ) -> list[Entity]:
     rest = evidence_of(connection, space, [row.number for row in found]) if evidence else {}
     targets = {row.merged_into for row in found if row.merged_into is not None}
-    ids = {row.number: row.id for row in among(connection, _IDS, targets, space=space)}
+    ids = dict(_IDS.among(connection, targets, space=space)) if targets else {}
     return [entity(row, ids, tuple(rest.get(row.number, ()))) for row in found]

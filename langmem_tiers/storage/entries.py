@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any
@@ -33,7 +33,7 @@ from langmem_tiers.storage import change_log, facts, notes
 from langmem_tiers.storage.notes import NewPiece, NoteText
 from langmem_tiers.storage.schema import changes, drawers, entries, entry_evidence, rooms
 from langmem_tiers.storage.sealed_text import intact
-from langmem_tiers.storage.statements import among, delete_among, here, insert_new, listed, numbered
+from langmem_tiers.storage.statements import Prepared, delete_among, here, insert_new, listed, numbered
 
 # The last number assigned: numbers are never reused, even if the newest entry was deleted.
 _NEWEST = "newest_entry"
@@ -87,21 +87,24 @@ _RESTS = (
     .subquery()
 )
 _EVIDENCE = select(func.json_group_array(func.json_array(*_RESTS.c))).scalar_subquery()
+_NAMES = tuple(entries.c.keys())
 _EVERY = select(entries, _EVIDENCE.label("evidence")).order_by(entries.c.number)
-_NEW = insert(entries).returning(entries)
-_OF_IDS = _EVERY.where(*here(entries), listed(entries.c.id))
+_NEW = Prepared(insert(entries).returning(entries))
+_OF_IDS = Prepared(_EVERY.where(*here(entries), listed(entries.c.id)))
 _CHANGED = select(changes.c.subject).where(
     *here(changes), changes.c.kind == "entry.changed", changes.c.position > bindparam("since")
 )
 # Each branch names the space, so SQLite uses an index for each instead of reading every entry.
-_NEAR = _EVERY.where(
-    or_(
-        and_(*here(entries), entries.c.content_hash == bindparam("content")),
-        and_(*here(entries), entries.c.status == "active", entries.c.id.in_(bindparam("ids", expanding=True))),
-        and_(*here(entries), entries.c.status == "active", entries.c.number.in_(_CHANGED)),
+_NEAR = Prepared(
+    _EVERY.where(
+        or_(
+            and_(*here(entries), entries.c.content_hash == bindparam("content")),
+            and_(*here(entries), entries.c.status == "active", entries.c.id.in_(bindparam("ids", expanding=True))),
+            and_(*here(entries), entries.c.status == "active", entries.c.number.in_(_CHANGED)),
+        )
     )
 )
-_OF_NUMBERS = _EVERY.where(*here(entries), listed(entries.c.number))
+_OF_NUMBERS = Prepared(_EVERY.where(*here(entries), listed(entries.c.number)))
 _IS_ACTIVE = (
     *here(entries),
     entries.c.status == "active",
@@ -136,7 +139,8 @@ def put(
     row |= _stored({"content": new.content, "tags": new.tags, "flags": new.flags, "metadata": new.metadata})
     times = dict(zip(("created_at", "updated_at"), dates or (at, at), strict=True))
     stored = {"space": space, "number": number, **row, **times}
-    return _entry(connection.execute(_NEW, stored).one(), ())
+    (made,) = _NEW.insert(connection, [stored])
+    return _entry(made, ())
 
 
 def change(connection: Connection, space: str, entry: Entry, values: Mapping[str, Any]) -> Entry:
@@ -176,14 +180,14 @@ def take_evidence_back(connection: Connection, space: str, entry: int, *, via: i
 
 def by_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str, Entry]:
     """Entries by id; unknown ids are left out."""
-    found = among(connection, _OF_IDS, ids, space=space)
-    return {row.id: _entry(row) for row in found}
+    found = (_entry(row) for row in _OF_IDS.among(connection, ids, space=space))
+    return {entry.id: entry for entry in found}
 
 
 def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, Entry]:
     """Entries by number; unknown numbers are left out."""
-    found = among(connection, _OF_NUMBERS, numbers, space=space)
-    return {row.number: _entry(row) for row in found}
+    found = (_entry(row) for row in _OF_NUMBERS.among(connection, numbers, space=space))
+    return {entry.number: entry for entry in found}
 
 
 def one(connection: Connection, space: str, entry_id: str) -> Entry | None:
@@ -211,7 +215,7 @@ def near(connection: Connection, space: str, content: str, ids: Collection[str],
     `since` is a log position.
     """
     given = {"space": space, "content": content_hash(content), "ids": list(ids), "since": since}
-    return [_entry(row) for row in connection.execute(_NEAR, given)]
+    return [_entry(row) for row in _NEAR.rows(connection, **given)]
 
 
 def newest(connection: Connection, space: str) -> int:
@@ -373,17 +377,18 @@ def _where(connection: Connection, *which: ColumnElement[bool]) -> list[Entry]:
     return [_entry(row) for row in connection.execute(_EVERY.where(*which))]
 
 
-def _entry(row: Row[Any], evidence: tuple[EntryEvidence, ...] | None = None) -> Entry:
+def _entry(row: Sequence[Any], evidence: tuple[EntryEvidence, ...] | None = None) -> Entry:
     """The entry in a row, with the evidence in it if none is given."""
-    values = dict(row._mapping)
+    values = dict(zip(_NAMES, row, strict=False))
     del values["space"], values["content_hash"]
-    values["evidence"] = _evidence(values["evidence"]) if evidence is None else evidence
+    values["evidence"] = _evidence(row[-1]) if evidence is None else evidence
     for name in ("tags", "flags"):
         values[name] = tuple(values[name].split("\n")) if values[name] else ()
     for name in ("created_at", "updated_at", "expires_at", "last_recalled_at"):
         values[name] = None if values[name] is None else from_millis(values[name])
-    given = {"authority": Authority(row.authority), "pinned": bool(row.pinned), "metadata": orjson.loads(row.metadata)}
-    return Entry(**values | given)
+    values["authority"], values["pinned"] = Authority(values["authority"]), bool(values["pinned"])
+    values["metadata"] = orjson.loads(values["metadata"])
+    return Entry(**values)
 
 
 def _evidence(stored: str) -> tuple[EntryEvidence, ...]:

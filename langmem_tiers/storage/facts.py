@@ -9,19 +9,21 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import facts
-from langmem_tiers.storage.statements import here, plausible, put_row, upsert
+from langmem_tiers.storage.statements import Prepared, here, plausible, put_row, upsert
 
-_VALUE = select(facts.c.value).where(*here(facts), facts.c.name == bindparam("name"))
+_VALUE = Prepared(select(facts.c.value).where(*here(facts), facts.c.name == bindparam("name")))
 _ROW = upsert(facts)
-_COUNT_UP = _ROW.on_conflict_do_update(
-    index_elements=["space", "name"],
-    set_={"value": cast(func.counter(facts.c.value) + func.counter(_ROW.excluded.value), Text)},
-).returning(facts.c.name, facts.c.value)
+_COUNT_UP = Prepared(
+    _ROW.on_conflict_do_update(
+        index_elements=["space", "name"],
+        set_={"value": cast(func.counter(facts.c.value) + func.counter(_ROW.excluded.value), Text)},
+    ).returning(facts.c.name, facts.c.value)
+)
 
 
 def get(connection: Connection, space: str, name: str) -> str | None:
     """The value under a name, None if there is none."""
-    return connection.execute(_VALUE, {"space": space, "name": name}).scalar()
+    return next((value for (value,) in _VALUE.rows(connection, space=space, name=name)), None)
 
 
 def number(connection: Connection, space: str, name: str) -> int:
@@ -56,14 +58,13 @@ def put_numbers(connection: Connection, space: str, name: str, numbers: Iterable
 
 def count_up(connection: Connection, space: str, name: str, by: int = 1) -> int:
     """Increment the number under a name, starting at 0. Returns the new number."""
-    row = {"space": space, "name": name, "value": str(by)}
-    return int(connection.execute(_COUNT_UP, row).one().value)
+    return count_up_all(connection, space, {name: by})[name]
 
 
 def count_up_all(connection: Connection, space: str, steps: Mapping[str, int]) -> dict[str, int]:
     """Increment several numbers in one statement, each by its step. Returns the new numbers by name."""
     rows = [{"space": space, "name": name, "value": str(by)} for name, by in steps.items()]
-    return {name: int(value) for name, value in connection.execute(_COUNT_UP, rows)}
+    return {name: int(value) for name, value in _COUNT_UP.insert(connection, rows)}
 
 
 def least(name: str | ColumnElement[str]) -> ScalarSelect[int]:

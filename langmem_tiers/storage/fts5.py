@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from langmem_tiers.language.words import searchable
 from langmem_tiers.matching import Held
 from langmem_tiers.storage.keyword import KeywordIndex, WordsRow, held
+from langmem_tiers.storage.statements import Prepared, driver_rows
 
 # Where to look for a term: in what was said, or in the names of its wing and closet.
 _SAID, _PLACE = "{content tags}", "{category}"
@@ -29,10 +30,10 @@ class FtsTable(KeywordIndex):
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._insert = text(
-            f"INSERT INTO {table} (rowid, content, tags, category) VALUES (:number, :content, :tags, :category)"
+        self._insert = Prepared(
+            text(f"INSERT INTO {table} (rowid, content, tags, category) VALUES (:number, :content, :tags, :category)")
         )
-        self._delete = text(f"DELETE FROM {table} WHERE rowid = :number")
+        self._delete = Prepared(text(f"DELETE FROM {table} WHERE rowid = :number"))
         self._categorise = text(f"UPDATE {table} SET category = :category WHERE rowid = :number")
         # As one text of numbers: 50,000 rows for the driver to make take three times as long.
         self._range = (
@@ -58,15 +59,12 @@ class FtsTable(KeywordIndex):
 
     def add(self, connection: Connection, rows: Iterable[WordsRow]) -> None:
         """Add rows that are not in the index yet."""
-        values = [dict(zip(_COLUMNS, (row.number, *row.searched), strict=True)) for row in rows]
-        if values:
-            connection.execute(self._insert, values)
+        self._insert.insert(connection, [dict(zip(_COLUMNS, (row.number, *row.searched), strict=True)) for row in rows])
 
     def remove(self, connection: Connection, numbers: Iterable[int]) -> None:
         """Remove these numbers; unknown ones are ignored."""
-        values = [{"number": number} for number in numbers]
-        if values:
-            connection.execute(self._delete, values)
+        for number in numbers:
+            self._delete.change(connection, number=number)
 
     def categorise(self, connection: Connection, categories: Iterable[tuple[int, str]]) -> None:
         """Set the wing and closet names of these numbers."""
@@ -108,7 +106,7 @@ class FtsTable(KeywordIndex):
             for value in (_query(column, term), first, last)
         ]
         both = f"SELECT ({self._matches}), ({self._matches})"
-        rows = connection.exec_driver_sql(" UNION ALL ".join([both] * len(wanted)), tuple(asked))
+        rows = driver_rows(connection, " UNION ALL ".join([both] * len(wanted)), asked)
         return [held(*(sorted(orjson.loads(each)) for each in row)) for row in rows]
 
     def with_phrase(self, connection: Connection, phrase: str, *, most: int = -1) -> set[int]:

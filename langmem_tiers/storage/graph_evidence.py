@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, delete, select
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.records import Evidence, GraphEvidence
 from langmem_tiers.storage.schema import drawers, entity_evidence, relation_evidence, rooms
-from langmem_tiers.storage.statements import among, here, insert_new, listed, numbered
+from langmem_tiers.storage.statements import Prepared, here, insert_new, listed, numbered
 
 
 class EvidenceTable:
@@ -22,8 +22,8 @@ class EvidenceTable:
         drawer, quote = of.table.c.drawer, of.table.c.quote
         tables = of.table.join(drawers, numbered(drawers, drawer)).join(rooms, numbered(rooms, drawers.c.room))
         wanted = select(of.label("of"), drawer, quote, *address).select_from(tables)
-        self._read = wanted.where(*here(of.table), listed(of)).order_by(drawer)
-        self._resting = select(drawer, of).where(*here(of.table), listed(drawer)).order_by(drawer, of)
+        self._read = Prepared(wanted.where(*here(of.table), listed(of)).order_by(drawer))
+        self._resting = Prepared(select(drawer, of).where(*here(of.table), listed(drawer)).order_by(drawer, of))
 
     def add(
         self, connection: Connection, space: str, number: int, evidence: Iterable[Evidence], at: int | None = None
@@ -41,14 +41,13 @@ class EvidenceTable:
     def read(self, connection: Connection, space: str, numbers: Collection[int]) -> dict[int, list[GraphEvidence]]:
         """The evidence of each, oldest first."""
         found: defaultdict[int, list[GraphEvidence]] = defaultdict(list)
-        for row in among(connection, self._read, numbers, space=space):
-            pointer = drawer_pointer(row.address_wing, row.address_room, row.place)
-            found[row.of].append(GraphEvidence(drawer=row.drawer, pointer=pointer, quote=row.quote))
+        for number, drawer, quote, *address in self._read.among(connection, numbers, space=space):
+            found[number].append(GraphEvidence(drawer=drawer, pointer=drawer_pointer(*address), quote=quote))
         return found
 
     def resting(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[tuple[int, int]]:
         """What has each of these drawers as evidence, as (drawer, number)."""
-        return [(on, number) for on, number in among(connection, self._resting, drawer_numbers, space=space)]
+        return [(on, number) for on, number in self._resting.among(connection, drawer_numbers, space=space)]
 
     def of_drawers(self, connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[int]:
         """The numbers of what has one of these drawers as evidence."""

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, tup
 from langmem_tiers.storage import change_log, notes, receipts
 from langmem_tiers.storage.notes import NoteKind, NoteText
 from langmem_tiers.storage.schema import store_items
-from langmem_tiers.storage.statements import among, batches, here, listed, upsert
+from langmem_tiers.storage.statements import Prepared, among, batches, here, listed, upsert
 
 SEARCHED: tuple[NoteKind, NoteKind] = ("item", "value")
 # Between namespace and key: no namespace contains two dots in a row, or ends with one.
@@ -61,9 +61,11 @@ class NewItem:
 
 _CHANGED: change_log.News = ("item.changed", None, None)
 _NEW = upsert(store_items)
-_PUT = _NEW.on_conflict_do_update(
-    index_elements=["space", "namespace", "key"],
-    set_={name: _NEW.excluded[name] for name in ("value", "updated_at", "changed", "ttl", "expires_at")},
+_PUT = Prepared(
+    _NEW.on_conflict_do_update(
+        index_elements=["space", "namespace", "key"],
+        set_={name: _NEW.excluded[name] for name in ("value", "updated_at", "changed", "ttl", "expires_at")},
+    )
 )
 _EVERY = select(*(column for column in store_items.c if column.name != "space"))
 _NEWEST_FIRST = (store_items.c.updated_at.desc(), store_items.c.changed.desc())
@@ -107,7 +109,7 @@ def put_all(connection: Connection, space: str, several: Sequence[NewItem], at: 
         }
         for position, new in enumerate(several, start=last - len(several) + 1)
     ]
-    connection.execute(_PUT, rows)
+    _PUT.insert(connection, rows)
     notes.forget_vectors(connection, space, written.gone)
     _forget_receipts(connection, space, written.refs)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from math import isnan
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,7 +29,7 @@ from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.keyword import ALL, MOST_TERMS
 from langmem_tiers.storage.notes import KINDS, RECALLED, NoteKind, same_text
 from langmem_tiers.storage.schema import embeddings, notes
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import Prepared, here
 
 Column = NDArray[np.float64]
 _KINDS: set[change_log.Kind] = {"notes.changed", "notes.embedded"}
@@ -124,7 +124,7 @@ class _Held(NamedTuple):
     upto: int
 
 
-_BETWEEN = (
+_BETWEEN = Prepared(
     select(notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
     .select_from(notes.outerjoin(embeddings, same_text(bindparam("model"))))
     .where(*here(notes), notes.c.number.between(bindparam("first"), bindparam("last")))
@@ -208,16 +208,14 @@ class NoteSearch:
 
     def _stored(self, connection: Connection, wanted: Sequence[tuple[int, int]]) -> list[_Stored]:
         """The stored notes of these ranges, with their vectors."""
-        dimension = (
-            None if self._model is None else embedding_cache.known_dimension(connection, self._space, self._model)
-        )
-        found: list[_Stored] = []
+        rows: list[Any] = []
         for first, last in wanted:
-            values = {"space": self._space, "model": self._model, "first": first, "last": last}
-            rows = connection.execute(_BETWEEN, values).all()
-            vectors = embedding_cache.each_unpacked([row.vector for row in rows], dimension)
-            found += [(_Standing(*row[:-1]), vector) for row, vector in zip(rows, vectors, strict=True)]
-        return found
+            rows += _BETWEEN.rows(connection, space=self._space, model=self._model, first=first, last=last)
+        if self._model is None or all(row[-1] is None for row in rows):
+            return [(_Standing(*row[:-1]), None) for row in rows]
+        dimension = embedding_cache.known_dimension(connection, self._space, self._model)
+        vectors = embedding_cache.each_unpacked([row[-1] for row in rows], dimension)
+        return [(_Standing(*row[:-1]), vector) for row, vector in zip(rows, vectors, strict=True)]
 
     def _similar(self, state: _State, vector: Vectors | None) -> Column:
         similar = np.full(len(state.notes), np.nan)
@@ -237,7 +235,9 @@ class NoteSearch:
 def _keyword(state: _State, connection: Connection, terms: Sequence[str]) -> Column:
     """The share of the words that each note covers; if no note has any of them, notes cannot be scored by words."""
     listed = {term: state.words.get(term) for term in terms}
-    unread = {term: _unread(state, known) for term, known in listed.items()}
+    looked_up = {term: None if known is None else known.after for term, known in listed.items()}
+    behind = {after: _unread(state, after) for after in set(looked_up.values())}
+    unread = {term: behind[after] for term, after in looked_up.items()}
     read = iter(keyword_index.notes.holding(connection, [(term, *span) for term in unread for span in unread[term]]))
     if len(state.words) > _WORDS:
         state.words.clear()
@@ -250,11 +250,11 @@ def _keyword(state: _State, connection: Connection, terms: Sequence[str]) -> Col
     return covered.of(state.numbers) if len(covered.numbers) else np.full(len(state.notes), np.nan)
 
 
-def _unread(state: _State, known: _Listed | None) -> list[_Span]:
-    """The notes of which it is not known whether a word stands in them."""
-    if known is None:
+def _unread(state: _State, after: int | None) -> list[_Span]:
+    """The notes of which it is not known whether a word stands in them, that was looked up after so many changes."""
+    if after is None:
         return [ALL]
-    spans = change_log.ranges(state.changed[known.after :])
+    spans = change_log.ranges(state.changed[after:])
     return spans if len(spans) <= _STRETCHES else [ALL]
 
 
@@ -262,11 +262,16 @@ def _renewed(known: _Listed | None, spans: Sequence[_Span], news: Sequence[Held]
     """The notes with a word, after some were read again."""
     if known is None:
         return news[0]
-    said, place = (
-        np.sort(np.concatenate([old[_outside(old, spans)], *new]), kind="stable") if spans else old
-        for old, *new in zip(known.held, *news, strict=True)
-    )
+    said, place = (_joined(old, spans, new) for old, *new in zip(known.held, *news, strict=True))
     return said, place
+
+
+def _joined(old: NDArray[np.int64], spans: Sequence[_Span], news: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Ascending numbers, with those of the spans read again."""
+    if spans and len(old) and spans[0][0] <= old[-1]:
+        old = old[_outside(old, spans)]
+    new = [each for each in news if len(each)]
+    return np.sort(np.concatenate([old, *new]), kind="stable") if new else old
 
 
 def _outside(numbers: NDArray[np.int64], spans: Sequence[_Span]) -> NDArray[np.bool_]:

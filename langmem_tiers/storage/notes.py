@@ -31,7 +31,7 @@ from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.keyword import WordsRow
 from langmem_tiers.storage.schema import chunks, embeddings, entries, notes
 from langmem_tiers.storage.sealed_text import is_intact
-from langmem_tiers.storage.statements import among, batches, delete_among, here, listed
+from langmem_tiers.storage.statements import Prepared, among, batches, here, listed
 
 NoteKind = Literal["entry", "episode", "document", "item", "value", "working"]
 KINDS: frozenset[NoteKind] = frozenset(get_args(NoteKind))
@@ -51,8 +51,7 @@ class NoteText:
     category: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """A stored note; `text_hash` is the key of its vector."""
 
     number: int
@@ -75,10 +74,13 @@ class NewPiece(NamedTuple):
 
 
 _EVERY = select(*(column for column in notes.c if column.name != "space"))
-_OF_REFS = _EVERY.where(
-    *here(notes), notes.c.kind.in_(bindparam("kinds", expanding=True)), listed(notes.c.ref)
-).order_by(notes.c.ordinal)
-_ADD = insert(notes)
+_OF_REFS = Prepared(
+    _EVERY.where(*here(notes), notes.c.kind.in_(bindparam("kinds", expanding=True)), listed(notes.c.ref)).order_by(
+        notes.c.ordinal
+    )
+)
+_ADD = Prepared(insert(notes))
+_DROP = Prepared(delete(notes).where(*here(notes), listed(notes.c.number)))
 
 
 def put(
@@ -124,7 +126,8 @@ def put_all(
     steps = ({NEWEST: len(new)} if new else {}) | ({purging.WORDS: 1} if old else {})
     counted = facts.count_up_all(connection, space, steps) if steps else {}
     if gone:
-        delete_among(connection, space, notes.c.number, [note.number for note in gone])
+        for some in batches([note.number for note in gone]):
+            _DROP.change(connection, space=space, among=some)
     for number, to in renamed.items():
         this = here(notes, space, number=number)
         connection.execute(update(notes).where(*this).values(tags=to.tags, category=to.category))
@@ -151,8 +154,9 @@ def of_refs(
     """The notes of records, by kind and ref, in order."""
     kinds, refs = sorted({kind for kind, _ in records}), {ref for _, ref in records}
     found: defaultdict[tuple[NoteKind, str], list[Note]] = defaultdict(list)
-    for row in among(connection, _OF_REFS, refs, space=space, kinds=kinds):
-        found[row.kind, row.ref].append(Note(**row._mapping))
+    for row in _OF_REFS.among(connection, refs, space=space, kinds=kinds):
+        note = Note(*row)
+        found[note.kind, note.ref].append(note)
     return found
 
 
@@ -168,6 +172,19 @@ def forget_texts(connection: Connection, space: str, hashes: Collection[bytes]) 
     return forget_vectors(connection, space, hashes)
 
 
+_USED = (
+    select(column).where(*here(column.table), listed(column))
+    for column in (chunks.c.text_hash, notes.c.text_hash, entries.c.content_hash)
+)
+_FORGET_UNUSED = Prepared(
+    delete(embeddings).where(
+        *here(embeddings),
+        listed(embeddings.c.text_hash),
+        *(embeddings.c.text_hash.not_in(each) for each in _USED),
+    )
+)
+
+
 def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]) -> int:
     """Remove the vectors of texts that are gone. Returns how many those were.
 
@@ -176,16 +193,7 @@ def forget_vectors(connection: Connection, space: str, hashes: Collection[bytes]
     if not hashes:
         return 0
     embedding_cache.forget_refusals(connection, space, hashes)
-    removed = 0
-    for some in batches(list(hashes)):
-        these = (*here(embeddings, space), embeddings.c.text_hash.in_(some))
-        named = [
-            select(column).where(*here(column.table, space), column.in_(some))
-            for column in (chunks.c.text_hash, notes.c.text_hash, entries.c.content_hash)
-        ]
-        unused = [embeddings.c.text_hash.not_in(each) for each in named]
-        removed += connection.execute(delete(embeddings).where(*these, *unused)).rowcount
-    return removed
+    return sum(_FORGET_UNUSED.change(connection, space=space, among=some) for some in batches(list(hashes)))
 
 
 def held(connection: Connection, space: str, hashes: Collection[bytes]) -> set[bytes]:
@@ -283,6 +291,6 @@ def add(connection: Connection, space: str, new: Sequence[NewPiece], last: int) 
         }
         for number, each in zip(numbers, new, strict=True)
     ]
-    connection.execute(_ADD, rows)
+    _ADD.insert(connection, rows)
     keyword.notes.add(connection, (words_row(number, each.piece) for number, each in zip(numbers, new, strict=True)))
     return numbers

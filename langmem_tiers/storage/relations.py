@@ -9,7 +9,20 @@ from dataclasses import replace
 from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.language.periods import Exactness
@@ -29,7 +42,17 @@ from langmem_tiers.records import (
 )
 from langmem_tiers.storage import entities, facts, graph_evidence
 from langmem_tiers.storage.schema import drawers, relation_evidence, relation_versions, relations
-from langmem_tiers.storage.statements import AT_ONCE, among, batches, delete_among, here, listed, numbered
+from langmem_tiers.storage.statements import (
+    AT_ONCE,
+    Prepared,
+    among,
+    batches,
+    delete_among,
+    here,
+    listed,
+    numbered,
+    upsert,
+)
 from langmem_tiers.types import Origin
 
 # The last number assigned: numbers are never reused, even if the newest relation was deleted.
@@ -57,12 +80,14 @@ class VersionRow(NamedTuple):
     cause: int | None
 
 
-_NEW, _NEW_VERSION = insert(relations), insert(relation_versions)
-_END = (
-    update(relation_versions)
-    .where(*here(relation_versions, bindparam("within")), relation_versions.c.relation == bindparam("of"))
-    .where(relation_versions.c.version == bindparam("before") - 1, relation_versions.c.until.is_(None))
-    .values(until=bindparam("at"))
+_NEW, _NEW_VERSION = Prepared(insert(relations)), upsert(relation_versions)
+# A version that is there already is only ended.
+_PUT_VERSIONS = Prepared(
+    _NEW_VERSION.on_conflict_do_update(
+        index_elements=["space", "relation", "version"],
+        set_={"until": _NEW_VERSION.excluded.until},
+        where=relation_versions.c.until.is_(None),
+    )
 )
 
 
@@ -127,6 +152,20 @@ _OF_RELATION = numbered(relation_versions, relations.c.number, "relation")
 _LAST_VERSION = and_(_OF_RELATION, relation_versions.c.version == _HIGHEST.scalar_subquery())
 _JOINED = relations.outerjoin(relation_versions, _LAST_VERSION)
 _WITH_LAST = select(*_COLUMNS, *_VERSION).select_from(_JOINED).where(*here(relations))
+_SUBJECTS: BindParameter[list[int]] = bindparam("subjects", expanding=True)
+_OBJECTS: BindParameter[list[int]] = bindparam("objects", expanding=True)
+_SAID = _WITH_LAST.where(relations.c.predicate == bindparam("predicate"), relations.c.kind == bindparam("kind"))
+_SAID_OF = _SAID.where(relations.c.subject.in_(_SUBJECTS))
+_GROUP = Prepared(_SAID_OF)
+_TOUCHING = Prepared(_SAID.where(or_(relations.c.subject.in_(_SUBJECTS), relations.c.object.in_(_SUBJECTS))))
+_TO_OBJECTS = Prepared(_SAID_OF.where(relations.c.object.in_(_OBJECTS)))
+_TO_VALUE = Prepared(
+    _SAID_OF.where(relations.c.object.is_(None), func.lower(relations.c.value) == bindparam("lowered", type_=Text))
+)
+_OF_NUMBERS_WITH_LAST = Prepared(_WITH_LAST.where(listed(relations.c.number)))
+_OUT = and_(relations.c.subject.in_(_SUBJECTS), relations.c.object.in_(_OBJECTS))
+_BACK = and_(relations.c.subject.in_(_OBJECTS), relations.c.object.in_(_SUBJECTS))
+_BETWEEN_ENDS = Prepared(_WITH_LAST.where(or_(_OUT, _BACK), relations.c.kind == "stated"))
 
 # The drawers that a relation rests on.
 add_evidence = graph_evidence.of_relations.add
@@ -174,23 +213,17 @@ def put_rows(connection: Connection, space: str, new: Sequence[RelationRow]) -> 
     """Store relations under reserved numbers, with all their versions."""
     stored = [{"space": space, **dict(zip(RelationRow._fields, row[:-1], strict=False))} for row in new]
     versions = [_version_row(space, row.number, version) for row in new for version in row.versions]
-    for statement, made in ((_NEW, stored), (_NEW_VERSION, versions)):
-        for some in batches(made):
-            connection.execute(statement, some)
+    _NEW.insert(connection, stored)
+    _PUT_VERSIONS.insert(connection, versions)
 
 
-def put_versions(connection: Connection, space: str, new: Collection[tuple[int, VersionRow]]) -> None:
-    """Store the next versions of relations by number; the previous version, if still believed, ends there."""
-    if not new:
-        return
-    ends = [
-        {"within": space, "of": number, "before": row.version, "at": row.recorded_at}
-        for number, row in new
-        if row.version > 1
-    ]
-    if ends:
-        connection.execute(_END, ends)
-    connection.execute(_NEW_VERSION, [_version_row(space, number, row) for number, row in new])
+def put_last_versions(connection: Connection, space: str, several: Iterable[RelationRow]) -> None:
+    """Store the last version of each relation; the one before it, if still believed, ends there."""
+    rows = []
+    for row in several:
+        ended = (each._replace(until=row.last.recorded_at) for each in row.versions[-2:-1])
+        rows += [_version_row(space, row.number, version) for version in (*ended, row.last)]
+    _PUT_VERSIONS.insert(connection, rows)
 
 
 def _version_row(space: str, number: int, version: VersionRow) -> dict[str, Any]:
@@ -213,7 +246,7 @@ def remove(connection: Connection, space: str, numbers: Collection[int]) -> None
 
 def rows(connection: Connection, space: str, first: int, until: int) -> list[RelationRow]:
     """The relations with the numbers `first` to `until`, both included, in order, with all their versions."""
-    return _whole(connection, space, methodcaller("between", first, until))
+    return _BETWEEN.rows(connection, space=space, first=first, until=until)
 
 
 def every(connection: Connection, space: str) -> Iterator[RelationRow]:
@@ -227,20 +260,34 @@ def of_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
     """Relations by number, in order, with all their versions; unknown numbers are left out."""
     found: list[RelationRow] = []
     for some in batches(sorted(set(numbers))):
-        found += _whole(connection, space, methodcaller("in_", some))
+        found += _OF_NUMBERS.rows(connection, space=space, among=some)
     return found
 
 
-def _whole(
-    connection: Connection, space: str, which: Callable[[ColumnElement[int]], ColumnElement[bool]]
-) -> list[RelationRow]:
-    """The relations with such a number, in order, with all their versions."""
-    versions: defaultdict[int, list[VersionRow]] = defaultdict(list)
-    of_them = _VERSIONS.where(which(relation_versions.c.relation))
-    for number, *version in connection.execute(of_them, {"space": space}):
-        versions[number].append(_version(version))
-    rows = connection.execute(_EVERY.where(which(relations.c.number)), {"space": space})
-    return [RelationRow._make((*row, tuple(versions[row.number]))) for row in rows]
+class _Whole(NamedTuple):
+    """The statements that read some relations, in order, and all versions of them."""
+
+    relations: Prepared
+    versions: Prepared
+
+    @classmethod
+    def of(cls, which: Callable[[ColumnElement[int]], ColumnElement[bool]]) -> _Whole:
+        """Those of such a number."""
+        return cls(
+            Prepared(_EVERY.where(which(relations.c.number))),
+            Prepared(_VERSIONS.where(which(relation_versions.c.relation))),
+        )
+
+    def rows(self, connection: Connection, **given: Any) -> list[RelationRow]:
+        """The relations for these values of the parameters."""
+        versions: defaultdict[int, list[VersionRow]] = defaultdict(list)
+        for number, *version in self.versions.rows(connection, **given):
+            versions[number].append(_version(version))
+        return [RelationRow._make((*row, tuple(versions[row[0]]))) for row in self.relations.rows(connection, **given)]
+
+
+_OF_NUMBERS = _Whole.of(listed)
+_BETWEEN = _Whole.of(methodcaller("between", bindparam("first"), bindparam("until")))
 
 
 def of_id(connection: Connection, space: str, relation_id: str) -> RelationRow | None:
@@ -257,13 +304,14 @@ def numbers_of_ids(connection: Connection, space: str, ids: Collection[str]) -> 
 
 def group(connection: Connection, space: str, subjects: Collection[int], predicate: str) -> list[RelationRow]:
     """The stated relations of these subjects with a predicate, each with its last version only."""
-    return _with_last(connection, space, *_said_of(subjects, predicate, "stated"))
+    return _with_last(_GROUP.rows(connection, space=space, subjects=list(subjects), predicate=predicate, kind="stated"))
 
 
 def touching(connection: Connection, space: str, members: Collection[int], predicate: str) -> list[RelationRow]:
     """The stated relations with a predicate from or to one of these entities, each with its last version only."""
-    at_end = or_(relations.c.subject.in_(members), relations.c.object.in_(members))
-    return _with_last(connection, space, at_end, relations.c.predicate == predicate, relations.c.kind == "stated")
+    return _with_last(
+        _TOUCHING.rows(connection, space=space, subjects=list(members), predicate=predicate, kind="stated")
+    )
 
 
 def stays(connection: Connection, space: str, numbers: Collection[int]) -> frozenset[int]:
@@ -286,20 +334,21 @@ def to_objects(
     kind: RelationKind,
 ) -> list[RelationRow]:
     """The relations of these subjects with a predicate to one of these objects, each with its last version only."""
-    return _with_last(connection, space, *_said_of(subjects, predicate, kind), relations.c.object.in_(objects))
+    ends = {"subjects": list(subjects), "objects": list(objects)}
+    return _with_last(_TO_OBJECTS.rows(connection, space=space, predicate=predicate, kind=kind, **ends))
 
 
 def to_value(
     connection: Connection, space: str, subjects: Collection[int], predicate: str, value: str, *, kind: RelationKind
 ) -> list[RelationRow]:
     """The relations of these subjects with a predicate to a value, ignoring ASCII case."""
-    same = (relations.c.object.is_(None), func.lower(relations.c.value) == value.translate(_LOWERED))
-    return _with_last(connection, space, *_said_of(subjects, predicate, kind), *same)
+    said = {"subjects": list(subjects), "predicate": predicate, "kind": kind, "lowered": value.translate(_LOWERED)}
+    return _with_last(_TO_VALUE.rows(connection, space=space, **said))
 
 
 def with_last(connection: Connection, space: str, numbers: Collection[int]) -> list[RelationRow]:
     """Relations by number, each with its last version only; one still being stored has none."""
-    return _with_last(connection, space, relations.c.number.in_(numbers))
+    return _with_last(_OF_NUMBERS_WITH_LAST.among(connection, numbers, space=space))
 
 
 def groups_of(connection: Connection, space: str, members: Collection[int]) -> set[tuple[int, str]]:
@@ -313,9 +362,7 @@ def groups_of(connection: Connection, space: str, members: Collection[int]) -> s
 
 def between(connection: Connection, space: str, first: Collection[int], second: Collection[int]) -> list[RelationRow]:
     """The stated relations between these entities and those, either way, each with its last version only."""
-    there = and_(relations.c.subject.in_(first), relations.c.object.in_(second))
-    back = and_(relations.c.subject.in_(second), relations.c.object.in_(first))
-    return _with_last(connection, space, or_(there, back), relations.c.kind == "stated")
+    return _with_last(_BETWEEN_ENDS.rows(connection, space=space, subjects=list(first), objects=list(second)))
 
 
 def numbers_of_entities(connection: Connection, space: str, members: Collection[int]) -> list[int]:
@@ -462,10 +509,6 @@ def _version(values: Sequence[Any]) -> VersionRow:
     return VersionRow._make((*values[:5], bool(values[5]), *values[6:]))
 
 
-def _said_of(subjects: Collection[int], predicate: str, kind: RelationKind) -> tuple[ColumnElement[bool], ...]:
-    return relations.c.subject.in_(subjects), relations.c.predicate == predicate, relations.c.kind == kind
-
-
 def _at_ends(connection: Connection, wanted: Select[Any], members: Collection[int]) -> list[Any]:
     """The rows of relations from or to one of these entities; asked for one by one, each end has its index."""
     return [
@@ -475,12 +518,9 @@ def _at_ends(connection: Connection, wanted: Select[Any], members: Collection[in
     ]
 
 
-def _with_last(connection: Connection, space: str, *which: ColumnElement[bool]) -> list[RelationRow]:
-    """Such relations, in order, each with its last version only."""
+def _with_last(rows: Iterable[Sequence[Any]]) -> list[RelationRow]:
+    """Relations from rows, in order, each with its last version only."""
     width = len(_COLUMNS)
-    found = [
-        RelationRow._make((*row[:width], () if row[width] is None else (_version(row[width:]),)))
-        for row in connection.execute(_WITH_LAST.where(*which), {"space": space})
-    ]
+    found = [RelationRow._make((*row[:width], () if row[width] is None else (_version(row[width:]),))) for row in rows]
     # Not in SQL: to avoid a sort, SQLite would scan all relations in order instead of using an index.
     return sorted(found, key=attrgetter("number"))

@@ -79,9 +79,11 @@ class SqliteFile(Database):
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one moment of the records."""
-        with translated(self.path), self._engine.connect() as connection, connection.begin():
-            self._require_there()
-            yield connection
+        with translated(self.path), self._engine.connect() as connection:
+            _wait_for_locks(connection.connection, self._settings.busy_timeout)
+            with connection.begin():
+                self._require_there()
+                yield connection
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Connection]:
@@ -95,8 +97,8 @@ class SqliteFile(Database):
             if relaxed:
                 set_flag("PRAGMA synchronous=NORMAL")
             try:
-                with closing(connection.connection.cursor()) as cursor:
-                    _lock_for_writing(cursor, self._settings.busy_timeout)
+                _wait_for_locks(connection.connection, 0)
+                _insist(set_flag, "BEGIN IMMEDIATE", self._settings.busy_timeout)
                 with connection.begin():
                     turn.begun = True
                     yield connection
@@ -260,29 +262,29 @@ def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:
         cursor.execute("PRAGMA mmap_size=0")
 
 
-def _lock_for_writing(cursor: Any, patience: float) -> None:
-    """Begin a transaction that holds the write lock.
+def _wait_for_locks(connection: PoolProxiedConnection, patience: float) -> None:
+    """Have SQLite itself wait that many seconds for a lock, as those who read do.
 
-    SQLite's own waiting tries more and more rarely: who waits longest loses to those who come last, until it times out.
+    It tries more and more rarely: of those who wait for the write lock, who waits longest would lose to those who come
+    last, until it times out. So writers do not let it wait.
     """
-    cursor.execute("PRAGMA busy_timeout=0")
-    try:
-        _insist(cursor, "BEGIN IMMEDIATE", patience)
-    finally:
-        cursor.execute(f"PRAGMA busy_timeout={int(patience * 1000)}")
+    if connection.info.get("patience") != patience:
+        raw: Any = connection.driver_connection
+        raw.execute(f"PRAGMA busy_timeout={int(patience * 1000)}")
+        connection.info["patience"] = patience
 
 
 def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
     """Switch to the write-ahead log. SQLite's busy timeout does not cover two processes creating a file at once."""
-    _insist(cursor, "PRAGMA journal_mode=WAL", patience)
+    _insist(cursor.execute, "PRAGMA journal_mode=WAL", patience)
 
 
-def _insist(cursor: Any, statement: str, patience: float) -> None:
+def _insist(execute: Callable[[str], Any], statement: str, patience: float) -> None:
     """Execute a statement, again and again while another connection holds the lock, but no longer than `patience`."""
     deadline = monotonic() + patience
     while True:
         try:
-            cursor.execute(statement)
+            execute(statement)
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= deadline:
                 raise

@@ -35,6 +35,12 @@ _MOST = 50_000_000
 AT_ONCE = 10_000
 # What SQLAlchemy writes for a list until it is known how long that is.
 _LIST = re.compile(r"__\[POSTCOMPILE_(\w+)\]")
+# In the place of an empty list: with `IN ()`, SQLite would use no index.
+_NOTHING = "SELECT 1 WHERE 1 = 0"
+# What it writes for the values of a new row.
+_ROW = re.compile(r"(?<= VALUES )\(.*?\)(?= ON CONFLICT| RETURNING|$)", re.DOTALL)
+# Rows that one statement inserts.
+ROWS_AT_ONCE = 100
 SPACE: BindParameter[str] = bindparam("space", type_=Text)
 """The space of a statement that is built once and run for many spaces."""
 
@@ -81,54 +87,102 @@ def among(connection: Connection, wanted: Select[Any], values: Collection[Any], 
 
 
 class _Text(NamedTuple):
-    """A statement as text: its parameters by place, what stands for lists among them, and the values it has itself."""
+    """A statement as text: its parameters by place, what stands for lists among them, and the values it has itself.
+
+    `row` is the part of an INSERT that stands for one row.
+    """
 
     text: str
     names: Sequence[str]
     lists: Mapping[str, str]
     own: Mapping[str, Any]
+    row: str
 
     @classmethod
     def of(cls, compiled: Any) -> _Text:
         """The text of a compiled statement."""
         lists = {match[1]: match[0] for match in _LIST.finditer(compiled.string)}
-        return cls(compiled.string, compiled.positiontup, lists, compiled.params)
+        row = _ROW.search(compiled.string)
+        return cls(compiled.string, compiled.positiontup, lists, compiled.params, row[0] if row else "")
 
 
 class Prepared:
-    """A statement that is built once and run for every reply; its rows are plain tuples.
+    """A statement that is built once and run for every reply or write; its rows are plain tuples.
 
     SQLAlchemy takes ten times as long over a short statement as SQLite does, most of it for parameters and rows. So
-    where the driver counts parameters by their place, only the text is kept, and rows come as the driver gives them.
+    where the driver counts parameters by their place, only the text is kept, and values and rows are the driver's.
     """
 
     def __init__(self, statement: Executable) -> None:
         self._statement: Any = statement
-        self._text: _Text | None = None
+        self._texts: dict[tuple[str, ...], _Text] = {}
 
     def rows(self, connection: Connection, **given: Any) -> Sequence[Any]:
         """The rows for these values of its parameters; of a list, so many as fit into one statement."""
         if connection.dialect.paramstyle != "qmark":
             return connection.execute(self._statement, given).all()
-        if self._text is None:
-            self._text = _Text.of(self._statement.compile(dialect=connection.dialect))
-        text, names, lists, own = self._text
-        held: list[Any] = []
-        for name in names:
-            value = given[name] if name in given else own[name]
-            if name in lists:
-                text = text.replace(lists[name], ", ".join("?" * len(value)))
-                held += value
-            else:
-                held.append(value)
-        if connection.dispatch.before_cursor_execute:  # who listens hears of it
-            return connection.exec_driver_sql(text, tuple(held)).all()
-        raw: Any = connection.connection.driver_connection
-        return raw.execute(text, held).fetchall()  # type: ignore[no-any-return]
+        return _executed(connection, *self._filled(connection, given))[0]
 
     def among(self, connection: Connection, values: Collection[Any], **given: Any) -> list[Any]:
         """The rows of a statement with a `listed` column, for any number of values."""
         return [row for some in batches(values) for row in self.rows(connection, among=some, **given)]
+
+    def change(self, connection: Connection, **given: Any) -> int:
+        """Change or delete rows. Returns how many these were."""
+        if connection.dialect.paramstyle != "qmark":
+            return connection.execute(self._statement, given).rowcount
+        return _executed(connection, *self._filled(connection, given))[1]
+
+    def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Insert rows with the same columns, many at once. Returns what the statement returns of them."""
+        found: list[Any] = []
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            some = rows[start : start + ROWS_AT_ONCE]
+            if connection.dialect.paramstyle != "qmark":
+                done = connection.execute(self._statement, some)
+                found += done.all() if done.returns_rows else ()
+                continue
+            text, names, _, own, one = self._text(connection, tuple(some[0]))
+            held = [row[name] if name in row else own[name] for row in some for name in names]
+            several = text.replace(one, ", ".join([one] * len(some)), 1) if len(some) > 1 else text
+            found += _executed(connection, several, held)[0]
+        return found
+
+    def _filled(self, connection: Connection, given: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """The text with room for all values of its lists, and the values."""
+        text, names, lists, own, _ = self._text(connection, ())
+        held: list[Any] = []
+        for name in names:
+            value = given[name] if name in given else own[name]
+            if name in lists:
+                text = text.replace(lists[name], ", ".join("?" * len(value)) or _NOTHING)
+                held += value
+            else:
+                held.append(value)
+        return text, held
+
+    def _text(self, connection: Connection, columns: tuple[str, ...]) -> _Text:
+        """The text, with these columns if it is an INSERT."""
+        known = self._texts.get(columns)
+        if known is None:
+            compiled = self._statement.compile(dialect=connection.dialect, column_keys=columns or None)
+            known = self._texts[columns] = _Text.of(compiled)
+        return known
+
+
+def driver_rows(connection: Connection, text: str, values: Sequence[Any]) -> Sequence[Any]:
+    """The rows of a statement of this engine as the driver gives them, which is much sooner."""
+    return _executed(connection, text, values)[0]
+
+
+def _executed(connection: Connection, text: str, values: Sequence[Any]) -> tuple[Sequence[Any], int]:
+    """The rows that a statement gives, and how many it changed."""
+    if connection.dispatch.before_cursor_execute:  # who listens hears of it
+        done = connection.exec_driver_sql(text, tuple(values))
+        return done.all() if done.returns_rows else (), done.rowcount
+    raw: Any = connection.connection.driver_connection
+    cursor = raw.execute(text, values)
+    return cursor.fetchall(), cursor.rowcount
 
 
 def upsert(table: Table) -> Insert:

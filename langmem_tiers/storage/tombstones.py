@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, Delete, and_, bindparam, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, or_, select
 
 from langmem_tiers.content import keyed_hash
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import tombstones
+from langmem_tiers.storage.statements import Prepared, delete_among, here, insert_new, listed
 from langmem_tiers.storage.statements import among as rows_among
-from langmem_tiers.storage.statements import delete_among, here, insert_new, listed
 
 Kind = Literal["entry", "quote", "episode", "document", "entity", "relation", "message", "words"]
 """`message` is a message by its id in its session, `words` what was said in a session, whatever its id."""
@@ -62,14 +62,14 @@ def lift_all(connection: Connection, space: str, keys: Mapping[Kind, Collection[
         named: dict[str, list[bytes]] = {
             kind: [keyed_hash(key, secret) for key in these] for kind, these in keys.items()
         }
-        connection.execute(_lifting(*named), {"space": space, **named})
+        _lifting(*named).change(connection, space=space, **named)
 
 
 @cache
-def _lifting(*kinds: Kind) -> Delete:
+def _lifting(*kinds: Kind) -> Prepared:
     """The statement that removes tombstones of these kinds; each takes a list of stored hashes."""
     # Each branch names the space, so SQLite uses the index for each.
-    return delete(tombstones).where(or_(*(and_(*here(tombstones), _is_named(kind)) for kind in kinds)))
+    return Prepared(delete(tombstones).where(or_(*(and_(*here(tombstones), _is_named(kind)) for kind in kinds))))
 
 
 def _is_named(kind: Kind) -> ColumnElement[bool]:
