@@ -1,18 +1,21 @@
-"""Where the spaces of a memory are kept: in a folder, or on servers. Nothing else knows which."""
+"""Where the spaces of a memory are kept: in a folder, or on servers, one or several. Nothing else knows which."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
+from langmem_tiers.errors import InvalidInput
 from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
 from langmem_tiers.storage import folder, forgetting
-from langmem_tiers.storage.chroma_server import ChromaServer, clear_space
+from langmem_tiers.storage.chroma_client import ChromaServers
+from langmem_tiers.storage.chroma_server import clear_space
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.postgres.server import PostgresServer
-from langmem_tiers.storage.postgres.work_queue import WorkQueue
+from langmem_tiers.storage.postgres.server import Part, PostgresServer
+from langmem_tiers.storage.postgres.work_queue import SpaceQueue, SpreadQueue
+from langmem_tiers.storage.spread import chosen
 from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
 
@@ -21,7 +24,7 @@ class Backend(ABC):
     """The place of a memory. `where` names it in messages."""
 
     where: str
-    queue: WorkQueue | None = None
+    queue: SpaceQueue | None = None
     """What several processes share their background work by, None if each does that of the spaces it uses."""
 
     @abstractmethod
@@ -111,9 +114,11 @@ class FolderBackend(Backend):
 
 
 class ServerBackend(Backend):
-    """A PostgreSQL server for the records; vectors are on a Chroma server."""
+    """A PostgreSQL database for the records; vectors are on Chroma servers."""
 
-    def __init__(self, server: PostgresServer, chroma: ChromaServer | None) -> None:
+    queue: SpaceQueue
+
+    def __init__(self, server: PostgresServer, chroma: ChromaServers | None) -> None:
         self.where = server.where
         self.queue = server.queue
         self._server = server
@@ -153,6 +158,47 @@ class ServerBackend(Backend):
             self._chroma.close()
 
 
+class SpreadBackend(Backend):
+    """Several databases as one place: a hash of its name says which of them a space is in."""
+
+    def __init__(self, parts: Sequence[ServerBackend]) -> None:
+        self._parts = tuple(parts)
+        self.where = ", ".join(each.where for each in parts)
+        self.queue = SpreadQueue([each.queue for each in parts])
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all spaces, sorted."""
+        return tuple(sorted(name for each in self._parts for name in each.names()))
+
+    def has(self, name: str) -> bool:
+        """Whether a space of this name exists."""
+        return self._of(name).has(name)
+
+    def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:
+        """Open a space."""
+        return self._of(name).open(name, model=model, graph=graph)
+
+    def records(self, name: str) -> AbstractContextManager[Database]:
+        """The rows of a space."""
+        return self._of(name).records(name)
+
+    def may_show(self, name: str, other: str) -> bool:
+        """Whether the receipts of a space may show something of another one."""
+        return self._of(name).may_show(name, other)
+
+    def delete(self, name: str) -> bool:
+        """Delete a space."""
+        return self._of(name).delete(name)
+
+    def close(self) -> None:
+        """Close every connection."""
+        for each in self._parts:
+            each.close()
+
+    def _of(self, name: str) -> ServerBackend:
+        return chosen(name, self._parts)
+
+
 def in_folder(path: Path, settings: Settings) -> Backend:
     """The memory in a folder; a new folder is made.
 
@@ -162,12 +208,23 @@ def in_folder(path: Path, settings: Settings) -> Backend:
     return FolderBackend(folder.open_memory_folder(path, prompts=settings.directives), settings.storage)
 
 
-def on_server(address: str, chroma: str | None, settings: Settings) -> Backend:
-    """The memory on a PostgreSQL server and, for its vectors, a Chroma server; a new schema is made.
+def on_servers(addresses: Sequence[str], chroma: Sequence[str], settings: Settings) -> Backend:
+    """The memory in PostgreSQL databases and, for its vectors, on Chroma servers; a new schema is made.
 
     Raises:
-        StorageError: it cannot be used.
+        StorageError: one of them cannot be used.
         MissingExtra: the driver is not installed.
-        InvalidInput: it is no address.
+        InvalidInput: one is no address, or named twice.
     """
-    return ServerBackend(PostgresServer(address, settings.storage), None if chroma is None else ChromaServer(chroma))
+    for several in (addresses, chroma):
+        if len(set(several)) < len(several):
+            raise InvalidInput("A server is named twice.", way_out="Name each of them once.")
+    vectors = ChromaServers(chroma) if chroma else None
+    with ExitStack() as opened:
+        parts: list[ServerBackend] = []
+        for number, address in enumerate(addresses, start=1):
+            part = Part(number, len(addresses))
+            parts.append(ServerBackend(PostgresServer(address, settings.storage, part=part), vectors))
+            opened.callback(parts[-1].close)
+        opened.pop_all()
+    return parts[0] if len(parts) == 1 else SpreadBackend(parts)

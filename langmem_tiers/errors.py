@@ -53,6 +53,7 @@
     │   ├── DatabaseDamaged
     │   ├── ServerUnreachable (ConnectionError)   the database or Chroma server does not answer
     │   ├── ServerRefused (PermissionError)   it does not let this user in, or do what is asked
+    │   ├── OtherDatabases        a memory was divided among other databases than those that were given
     │   ├── NotInAFolder          it is on a server, and what was asked is done to a folder
     │   ├── ServerBusy (TimeoutError)     all connections are in use
     │   ├── ProjectionDamaged     Chroma cannot use its files
@@ -440,6 +441,15 @@ class ServerRefused(StorageError, PermissionError):
     """The server does not let this user in, or do what was asked."""
 
     way_out = "Check user, password and database in the address, and what the user may do in the schema."
+
+
+class OtherDatabases(StorageError):
+    """The memory was divided among other databases than those that were given, or in another order."""
+
+    way_out = (
+        "Give those that it was begun with, in the same order. To divide it among others, move it into empty ones: "
+        "`langmem-tiers move`; see docs/scaling.md."
+    )
 
 
 class NotInAFolder(StorageError):

@@ -15,7 +15,7 @@ from langmem_tiers.errors import InvalidSpace
 from langmem_tiers.models import chat_model, providers, tokens
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
-from langmem_tiers.paths import default_folder, default_place, is_address
+from langmem_tiers.paths import default_folder, default_place, is_address, separate
 from langmem_tiers.records import Listener
 from langmem_tiers.runtime import Runtime
 from langmem_tiers.settings import DreamSettings, Settings, fitting
@@ -52,9 +52,9 @@ class Memory(Runtime):
     @classmethod
     def open(
         cls,
-        path: str | Path | None = None,
+        path: str | Path | Sequence[str] | None = None,
         *,
-        chroma: str | None = None,
+        chroma: str | Sequence[str] | None = None,
         embedder: Embeddings | Embedder | str | None = "default",
         reranker: BaseDocumentCompressor | BaseChatModel | str | None = None,
         model: BaseChatModel | str | None = None,
@@ -70,10 +70,11 @@ class Memory(Runtime):
 
         Args:
             path: The folder, relative to the current directory, with `~` for the home folder; or the address of a
-                PostgreSQL database, such as "postgresql://user@host/database". None means $LANGMEM_TIERS_PATH or, if
-                unset, the user's data folder on this system. See docs/scaling.md for servers.
+                PostgreSQL database, such as "postgresql://user@host/database", or a list of several, among which the
+                spaces are divided. None means $LANGMEM_TIERS_PATH or, if unset, the user's data folder on this system.
+                See docs/scaling.md for servers.
             chroma: With a PostgreSQL database, the Chroma server that keeps and searches the vectors, such as
-                "http://host:8000". None is what `Settings.storage.chroma` names.
+                "http://host:8000", or a list of several. None is what `Settings.storage.chroma` names.
             embedder: "minilm" for Chroma's default model run locally, a name for LangChain's `init_embeddings` such as
                 "openai:text-embedding-3-small", any LangChain `Embeddings`, or None or "none" for keyword search only.
                 "default" is what `Settings.embedder` names: "minilm", unless it is set. If the model cannot be
@@ -97,6 +98,7 @@ class Memory(Runtime):
 
         Raises:
             ServerUnreachable, ServerRefused: The database does not answer, or does not let this user in.
+            OtherDatabases: The list of databases is not the one that the memory was divided among.
             NotAMemoryFolder, FolderNotWritable, DiskFull, NewerSchema: The folder cannot be used.
             ForeignFolder, LinkRefused: It belongs to another user, or holds links where the memory has its own files.
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above, or a setting of the file or the
@@ -105,8 +107,8 @@ class Memory(Runtime):
             InvalidInput: Another argument has the wrong type.
         """
         named = default_place() if path is None else path
-        address = named if isinstance(named, str) and is_address(named) else None
-        wanted = default_folder() if address else resolved(arguments.path(named, "path"))
+        databases = _databases(named)
+        wanted = default_folder() if databases else resolved(arguments.path(named, "path"))
         in_code = None if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
         layers = settings_layers.load(wanted, in_code)
         known = layers.whole
@@ -118,9 +120,9 @@ class Memory(Runtime):
             tokens.require_tables()
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
-        vectors = arguments.optional_text(chroma, "chroma") or known.storage.chroma
+        vectors = _addresses(chroma, "chroma") or separate(known.storage.chroma or "")
         return cls(
-            backends.on_server(address, vectors, known) if address else backends.in_folder(wanted, known),
+            backends.on_servers(databases, vectors, known) if databases else backends.in_folder(wanted, known),
             wanted,
             embedder=chosen,
             settings=layers,
@@ -132,14 +134,14 @@ class Memory(Runtime):
         )
 
     @classmethod
-    def builder(cls, path: str | Path | None = None) -> MemoryBuilder:
+    def builder(cls, path: str | Path | Sequence[str] | None = None) -> MemoryBuilder:
         """Begin a memory step by step, for those who like that better than the arguments of `open`.
 
         Args:
-            path: The folder, as for `open`.
+            path: The folder or the databases, as for `open`.
 
         Raises:
-            InvalidInput: `path` is no path.
+            InvalidInput: `path` is neither.
 
         Example:
             >>> builder = Memory.builder("memory").with_embeddings(None).with_settings(Settings(enabled=True))
@@ -409,8 +411,8 @@ class MemoryBuilder:
     goes before what was set earlier. Models are looked up by `open`.
     """
 
-    def __init__(self, path: str | Path | None = None, /, **given: Any) -> None:
-        self._path = None if path is None else arguments.path(path, "path")
+    def __init__(self, path: str | Path | Sequence[str] | None = None, /, **given: Any) -> None:
+        self._path = path if path is None or _databases(path) else arguments.path(path, "path")
         self._given = given
 
     def with_model(self, model: BaseChatModel | str | None) -> MemoryBuilder:
@@ -470,6 +472,23 @@ class MemoryBuilder:
 
     def _with(self, **more: Any) -> MemoryBuilder:
         return MemoryBuilder(self._path, **{**self._given, **more})
+
+
+def _databases(named: Any) -> tuple[str, ...]:
+    """The addresses of the databases that are named; none if it is a folder, or nothing of the kind."""
+    several = separate(named) if isinstance(named, str) else named if isinstance(named, list | tuple) else ()
+    return tuple(several) if all(map(is_address, several)) else ()
+
+
+def _addresses(given: Any, name: str) -> tuple[str, ...]:
+    """Addresses in a list, or in a text with commas between.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    if given is None or isinstance(given, str):
+        return separate(arguments.optional_text(given, name) or "")
+    return arguments.texts(given, name)
 
 
 def _own_space(caller: str | int | UUID | None) -> str | None:

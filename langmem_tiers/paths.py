@@ -8,11 +8,18 @@ from pathlib import Path
 
 _VARIABLE = "LANGMEM_TIERS_PATH"
 _ADDRESSES = ("postgresql:", "postgres:", "postgresql+psycopg:")
+# One address may have commas too, between several hosts.
+_NEXT_ADDRESS = re.compile(r"\s*,\s*(?=[a-z][a-z+]*://)")
 
 
 def is_address(named: object) -> bool:
-    """Whether this is the address of a database server, and not a folder."""
+    """Whether this is the address of a database server, or of several, and not a folder."""
     return isinstance(named, str) and named.startswith(_ADDRESSES)
+
+
+def separate(addresses: str) -> tuple[str, ...]:
+    """The addresses in a text that has commas between them."""
+    return tuple(_NEXT_ADDRESS.split(addresses.strip())) if addresses.strip() else ()
 
 
 def shown(named: Path | str) -> str:

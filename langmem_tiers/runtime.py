@@ -37,7 +37,7 @@ from langmem_tiers.telemetry.logs import say
 if TYPE_CHECKING:
     from langmem_tiers.background.jobs import Jobs
     from langmem_tiers.models.embedder import Embedder
-    from langmem_tiers.storage.postgres.work_queue import WorkQueue
+    from langmem_tiers.storage.postgres.work_queue import SpaceQueue
 
 log = logging.getLogger(__name__)
 
@@ -268,7 +268,7 @@ class Runtime:
             self._worker.wake(name)
         return self._worker.wait(names, timeout)
 
-    def _finish_on_server(self, queue: WorkQueue, names: set[str], timeout: float | None) -> bool:
+    def _finish_on_server(self, queue: SpaceQueue, names: set[str], timeout: float | None) -> bool:
         """The same, for spaces that others may be working on."""
         if self._worker is None:
             done = leasing.finish(queue, self._round_on_server, sorted(names), timeout)

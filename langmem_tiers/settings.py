@@ -197,7 +197,8 @@ class StorageSettings(_Frozen):
         default=0, ge=0, description="A space with up to this many vectors keeps them in its database, without Chroma."
     )
     chroma: str | None = Field(
-        default=None, description="The Chroma server of a memory on PostgreSQL, such as http://host:8000."
+        default=None,
+        description="The Chroma server of a memory on PostgreSQL, such as http://host:8000; several with commas.",
     )
     receipts_kept: int = Field(default=1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
     embed_batch: int = Field(default=128, ge=1, description="Texts embedded at once; closing waits for one batch.")

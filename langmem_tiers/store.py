@@ -24,7 +24,8 @@ from langmem_tiers.models.threads import SpareThreads
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.chroma import ChromaIndex
-from langmem_tiers.storage.chroma_server import ChromaServer, ServerNoteVectors, ServerVectors, Shelf
+from langmem_tiers.storage.chroma_client import ChromaServers
+from langmem_tiers.storage.chroma_server import ServerNoteVectors, ServerVectors, Shelf
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest
@@ -266,7 +267,7 @@ class ServerStore(SpaceStore):
         *,
         model: str | None,
         graph: GraphSettings,
-        chroma: ChromaServer | None,
+        chroma: ChromaServers | None,
     ) -> None:
         vectors = note_vectors = None
         if model is not None:

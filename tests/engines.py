@@ -14,7 +14,7 @@ import pytest
 
 from langmem_tiers import backends
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage.chroma_server import ChromaServer
+from langmem_tiers.storage.chroma_client import ChromaServers
 from langmem_tiers.storage.postgres.server import PostgresServer
 
 ENGINE = os.environ.get("ENGINE", "folder")
@@ -29,7 +29,7 @@ def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     def on_server(path: Path, settings: Settings) -> backends.Backend:
         in_folder(path, settings).close()
         prefix = blake2b(str(path).encode(), digest_size=8).hexdigest() + ":"
-        chroma = ChromaServer(CHROMA) if CHROMA else None
+        chroma = ChromaServers([CHROMA]) if CHROMA else None
         return backends.ServerBackend(PostgresServer(ADDRESS, settings.storage, prefix=prefix), chroma)
 
     monkeypatch.setattr(backends, "in_folder", on_server)

@@ -25,6 +25,8 @@ pytestmark = [
     pytest.mark.xdist_group("servers"),
 ]
 
+OF_ALL = {"spaces", "schema_steps", "part"}
+"""Tables that are not about one space."""
 BADGE = "The badge of the archive is kz77qx41."
 
 
@@ -190,7 +192,7 @@ def test_a_connection_that_names_another_space_or_none_sees_no_row(address, name
             connection.execute("SELECT set_config('langmem_tiers.space', %s, false)", [named])
         tables = _tables(connection)
         assert len(tables) > 100
-        seen = {name: _count(connection, name) for name in tables if name not in {"spaces", "schema_steps"}}
+        seen = {name: _count(connection, name) for name in tables if name not in OF_ALL}
     assert not any(seen.values())
 
 
@@ -210,7 +212,7 @@ def _rows(postgres, address, space):
         counted = {
             name: _count(connection, name, " WHERE space = %s", [space])
             for name in _tables(connection)
-            if name != "schema_steps"
+            if name not in OF_ALL - {"spaces"}
         }
     return {name: count for name, count in counted.items() if count}
 

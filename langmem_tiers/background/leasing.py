@@ -15,7 +15,7 @@ from time import monotonic, sleep
 
 from langmem_tiers.background.worker import Background, Work, WorkLeft, attempted
 from langmem_tiers.errors import StorageError
-from langmem_tiers.storage.postgres.work_queue import Held, WorkQueue
+from langmem_tiers.storage.postgres.work_queue import Held, SpaceQueue
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 
@@ -34,7 +34,7 @@ _AGAIN, _LONGEST = 5.0, 300.0
 class LeasingWorker(Background):
     """Works on spaces as they fall due, in some daemon threads."""
 
-    def __init__(self, queue: WorkQueue, work: Work, *, threads: int = 1) -> None:
+    def __init__(self, queue: SpaceQueue, work: Work, *, threads: int = 1) -> None:
         self._queue = queue
         self._do = work
         self._changed = threading.Condition()
@@ -108,17 +108,30 @@ class LeasingWorker(Background):
         """The next space, leased; None after a look for one that found none."""
         with self._changed:
             wanted = [name for name in self._wanted if name not in self._busy]
+        fault: StorageError | None = None
         for name in wanted:
-            if (held := self._queue.take_this(name)) is not None:
+            try:
+                held = self._taken(name)
+            except StorageError as error:  # of one of several databases: those of the others go on
+                fault = error
+                continue
+            if held is not None:
                 return self._turn(held)
-            if not self._queue.has(name):
-                with self._changed:
-                    self._wanted.pop(name, None)
-                    self._changed.notify_all()
         if (found := self._queue.take()) is not None:
             return self._turn(found)
-        self._rest(_AWAITING if wanted else _IDLE)
+        if fault is not None:
+            say(log, logging.WARNING, "no_work_from_server", error=fault, reason=fault)
+        self._rest(_AGAIN if fault is not None else _AWAITING if wanted else _IDLE)
         return None
+
+    def _taken(self, name: str) -> Held | None:
+        """A space that somebody waits for, None while others are at it; of one that is gone, nobody waits."""
+        held = self._queue.take_this(name)
+        if held is None and not self._queue.has(name):
+            with self._changed:
+                self._wanted.pop(name, None)
+                self._changed.notify_all()
+        return held
 
     def _turn(self, held: Held) -> _Turn:
         with self._changed:
@@ -172,7 +185,7 @@ class _Turn:
         return self.held.lost or monotonic() > self.until
 
 
-def finish(queue: WorkQueue, work: Work, names: Iterable[str], timeout: float | None) -> bool:
+def finish(queue: SpaceQueue, work: Work, names: Iterable[str], timeout: float | None) -> bool:
     """Do the work of these spaces in the caller's thread, after whoever is at it; True if nothing is left to do.
 
     Raises:
@@ -190,7 +203,7 @@ def finish(queue: WorkQueue, work: Work, names: Iterable[str], timeout: float | 
     return outcomes == {WorkLeft.DONE}
 
 
-def _done_at_once(queue: WorkQueue, work: Work, held: Held) -> WorkLeft:
+def _done_at_once(queue: SpaceQueue, work: Work, held: Held) -> WorkLeft:
     with queue.working_on(held):
         outcome, held.after = work(held.name, lambda: held.lost)
     return outcome

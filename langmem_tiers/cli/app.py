@@ -111,11 +111,12 @@ def options(
             envvar="LANGMEM_TIERS_PATH",
             metavar="FOLDER",
             parser=_place,
-            help="The memory, or the address of its database: postgresql://… Default: in your data folder.",
+            help="The memory, or its database: postgresql://…, several with commas. Default: in your data folder.",
         ),
     ] = None,
     chroma: Annotated[
-        str | None, typer.Option(metavar="URL", help="With a database, the Chroma server of its vectors.")
+        str | None,
+        typer.Option(metavar="URL", help="With a database, the Chroma server of its vectors, several with commas."),
     ] = None,
     user: Annotated[
         str | None,

@@ -8,199 +8,27 @@ the same name, is seen by its id, which the records know, and is filled again.
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as WaitedTooLong
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
-from time import monotonic
-from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 from sqlalchemy import Connection
 
-from langmem_tiers.errors import InvalidInput, InvalidVector, ServerUnreachable
+from langmem_tiers.errors import InvalidVector, ServerUnreachable
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes
 from langmem_tiers.storage.change_log import Change, Moment
+from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.vector_search import best_by_drawer
 
-T = TypeVar("T")
 _PLACE = "chroma.collection"
 # A space with more vectors than this has a collection of its own.
 _SHARED = 4_000
-# Seconds that a search waits for the server, and for which it is left alone when it did not answer.
-_PATIENCE, _REST = 2.0, 5.0
-# Vectors sent at once, drawers read at once, and vectors newer than the collection that are compared one by one.
-_BATCH, _STRIDE, _TAIL = 500, 2_000, 20_000
+# Drawers read at once, and vectors newer than the collection that are compared one by one.
+_STRIDE, _TAIL = 2_000, 20_000
 _CHANGES = 16
-_SEARCHES = 32
-
-
-class Place(NamedTuple):
-    """The collection that a space is in, by name and id; the id is empty before the first vector."""
-
-    name: str
-    id: str
-
-    @classmethod
-    def read(cls, held: str) -> Place:
-        """The place that a fact names."""
-        return cls(*held.split(" ", 1))
-
-    @property
-    def shared(self) -> bool:
-        """Whether other spaces may be in it."""
-        return ".of." not in self.name
-
-
-class Named(NamedTuple):
-    """Vectors as rows, and the name of each in its space."""
-
-    names: Sequence[str]
-    matrix: Vectors
-
-
-class ChromaServer:
-    """A Chroma server, connected to when it is first needed; thread-safe."""
-
-    def __init__(self, address: str) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InvalidInput(
-                "The address of the Chroma server cannot be read.", way_out="Give one such as http://host:8000."
-            )
-        self.where = f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
-        self._parts = parts
-        self._client: Any = None
-        self._collections: dict[str, Any] = {}
-        self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
-        self._away_until = 0.0
-
-    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]]:
-        """The nearest vectors of a space with their distances.
-
-        Raises:
-            ServerUnreachable: the server does not answer in time, or the collection is not the one that is meant.
-        """
-        where = {"where": {"space": mark}} if place.shared else {}
-
-        def asked() -> list[tuple[str, float]]:
-            answer = self._collection(place).query(
-                query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"], **where
-            )
-            return list(zip(answer["ids"][0], (answer["distances"] or [[]])[0], strict=True))
-
-        return self._in_time(asked)
-
-    def begin(self, name: str) -> Place:
-        """A collection of this name, which is made if there is none."""
-        with self._translated():
-            configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200}}
-            made = self._connected().get_or_create_collection(
-                name, embedding_function=None, configuration=configuration
-            )
-        self._collections[name] = made
-        return Place(name, str(made.id))
-
-    def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
-        """Add vectors of a space, replacing those of the same name."""
-        if vectors is None:
-            return
-        with self._translated():
-            collection = self._collection(place)
-            for start in range(0, len(vectors.names), _BATCH):
-                some = slice(start, start + _BATCH)
-                ids = [f"{mark}:{name}" for name in vectors.names[some]]
-                collection.upsert(ids=ids, embeddings=vectors.matrix[some], metadatas=[{"space": mark}] * len(ids))
-
-    def delete(self, place: Place, names: Sequence[str]) -> None:
-        """Remove vectors; unknown names are ignored."""
-        if names:
-            with self._translated():
-                self._collection(place).delete(ids=list(names))
-
-    def clear(self, place: Place, mark: str) -> None:
-        """Remove all vectors of a space, or its collection."""
-        with self._translated():
-            if place.shared:
-                self._collection(place).delete(where={"space": mark})
-            else:
-                self._connected().delete_collection(place.name)
-        self._collections.pop(place.name, None)
-
-    def ids(self, place: Place, mark: str) -> set[str]:
-        """The names of all vectors of a space."""
-        with self._translated():
-            found = self._collection(place).get(where={"space": mark}, include=[])["ids"]
-        return {each.partition(":")[2] for each in found}
-
-    def close(self) -> None:
-        """End its threads; Chroma keeps the connections for whoever asks the same server next."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _connected(self) -> Any:
-        with self._lock:
-            if self._client is None:
-                import chromadb
-                from chromadb.config import Settings
-
-                secure, port = self._parts.scheme == "https", self._parts.port
-                self._client = chromadb.HttpClient(
-                    str(self._parts.hostname),
-                    port or (443 if secure else 80),
-                    ssl=secure,
-                    settings=Settings(anonymized_telemetry=False),
-                )
-            return self._client
-
-    def _collection(self, place: Place) -> Any:
-        """The collection that is meant.
-
-        Raises:
-            ServerUnreachable: there is another one of this name.
-        """
-        known = self._collections.get(place.name)
-        if known is None or str(known.id) != place.id:
-            known = self._connected().get_collection(place.name, embedding_function=None)
-            if str(known.id) != place.id:
-                raise ServerUnreachable(f"The collection {place.name} on {self.where} is not the one that was filled.")
-            self._collections[place.name] = known
-        return known
-
-    def _in_time(self, call: Callable[[], T]) -> T:
-        """The answer of the server, unless it takes too long, or did a moment ago."""
-        if monotonic() < self._away_until:
-            raise ServerUnreachable(f"The Chroma server {self.where} did not answer a moment ago.")
-        with self._translated():
-            running = self._threads.submit(call)
-            try:
-                return running.result(_PATIENCE)
-            except WaitedTooLong:
-                self._away_until = monotonic() + _REST
-                raise ServerUnreachable(
-                    f"The Chroma server {self.where} did not answer within {_PATIENCE:g} s."
-                ) from None
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """Raise `ServerUnreachable` for whatever goes wrong between here and the server."""
-        try:
-            yield
-        except ServerUnreachable:
-            raise
-        except Exception as error:
-            if not _is_missing(error):
-                self._away_until = monotonic() + _REST
-            self._collections.clear()
-            raise ServerUnreachable(
-                f"The Chroma server {self.where} failed: {type(error).__name__}: {str(error)[:200]}."
-            ) from error
 
 
 class Shelf(ABC):
@@ -216,7 +44,7 @@ class Shelf(ABC):
     KINDS: frozenset[change_log.Kind]
     EMBEDDED: change_log.Kind
 
-    def __init__(self, database: Database, model: str, server: ChromaServer | None, shard: str) -> None:
+    def __init__(self, database: Database, model: str, server: ChromaServers | None, shard: str) -> None:
         self.model = model
         self._database = database
         self._space = database.space
@@ -239,7 +67,7 @@ class Shelf(ABC):
         """The last number that may have vectors, and how many vectors there are."""
 
     @property
-    def _server(self) -> ChromaServer:
+    def _server(self) -> ChromaServers:
         if self._given is None:
             raise ServerUnreachable("No Chroma server was named when the memory was opened.")
         return self._given
@@ -258,7 +86,7 @@ class Shelf(ABC):
             news = self._news(connection, old)
             size = self._reach(connection)[1] if news else 0
         # Looked for on every visit: a collection that is gone has no news of its own.
-        lost = place is not None and not self._is_there(place)
+        lost = place is not None and not self._server.is_at_home(place)
         if not news and not lost:
             return False
         if place is None or lost or (place.shared and size > _SHARED):
@@ -306,7 +134,9 @@ class Shelf(ABC):
         return self._given is not None
 
     def _begin_anew(self, before: Place | None) -> None:
-        """Fill the collection that fits the size, and use it from then on."""
+        """Fill the collection that fits the size, at its home, and use it from then on."""
+        # Asked before anything is done: what is left there has to be cleared afterwards.
+        leaves = before if before is not None and self._server.is_anywhere(before) else None
         with self._database.reading() as connection:
             position = change_log.head(connection, self._space)
             last, size = self._reach(connection)
@@ -320,12 +150,8 @@ class Shelf(ABC):
         with self._database.writing() as connection:
             facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
             change_log.reset_cursor(connection, self._space, self.CURSOR, position)
-        if before is not None and before.name != place.name and self._is_there(before):
-            self._server.clear(before, self._mark)
-
-    def _is_there(self, place: Place) -> bool:
-        """Whether the collection is still the one that was filled."""
-        return self._server.begin(place.name).id == place.id
+        if leaves is not None and leaves.id != place.id:
+            self._server.clear(leaves, self._mark)
 
     def _place(self, connection: Connection) -> Place | None:
         held = facts.get(connection, self._space, self._fact)
@@ -441,7 +267,7 @@ class ServerNoteVectors(Shelf):
         return notes.newest(connection, self._space), notes.counts(connection, self._space, self.model)[1]
 
 
-def clear_space(database: Database, server: ChromaServer) -> None:
+def clear_space(database: Database, server: ChromaServers) -> None:
     """Remove the vectors of a space, of all kinds and of all models that it was used with.
 
     Raises:
@@ -450,8 +276,7 @@ def clear_space(database: Database, server: ChromaServer) -> None:
     with database.reading() as connection:
         held = facts.beginning(connection, database.space, f"{_PLACE}:")
     for place in map(Place.read, held.values()):
-        if server.begin(place.name).id == place.id:
-            server.clear(place, _mark(database.space))
+        server.clear(place, _mark(database.space))
 
 
 def _mark(space: str) -> str:
@@ -463,10 +288,3 @@ def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:
     for name, similarity in nearest:
         best.setdefault(int(name.partition(".")[0]), similarity)
     return best
-
-
-def _is_missing(error: Exception) -> bool:
-    """Whether the server answered that there is no such collection."""
-    from chromadb.errors import NotFoundError
-
-    return isinstance(error, NotFoundError)

@@ -65,6 +65,15 @@ spaces = Table(
     comment="The spaces there are; whoever writes to one holds the lock of its row.",
 )
 
+part = Table(
+    "part",
+    own,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),
+    Column("of", Integer, nullable=False),
+    comment="Which of the databases of a memory this is, and how many there are, since its first space: one row.",
+)
+
 noted = Table(
     "noted",
     own,
@@ -136,6 +145,12 @@ def queue() -> Iterator[str]:
     yield 'ALTER TABLE spaces ADD COLUMN IF NOT EXISTS leased_by text COLLATE "C"'
     yield "ALTER TABLE spaces ADD COLUMN IF NOT EXISTS work_came boolean NOT NULL DEFAULT false"
     yield "CREATE INDEX IF NOT EXISTS spaces_due ON spaces (work_at) WHERE work_at IS NOT NULL"
+
+
+def parts() -> Iterator[str]:
+    """What a schema from before there could be several knows of that: with spaces in it, it is the only one."""
+    yield "CREATE TABLE IF NOT EXISTS part (id integer PRIMARY KEY, number integer NOT NULL, of integer NOT NULL)"
+    yield "INSERT INTO part SELECT 1, 1, 1 WHERE EXISTS (SELECT 1 FROM spaces)"
 
 
 # Porter's stemmer, as SQLite has it, without a list of words that are left out.

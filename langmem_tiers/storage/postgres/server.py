@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import BigInteger, Connection, Engine, Integer, create_engine, delete, func, insert, select, text
@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from langmem_tiers.clock import to_millis, utc_now
-from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, StorageError
+from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, OtherDatabases, StorageError
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
@@ -35,7 +35,7 @@ _SPACES_A_SHARD = 8
 _NUMERIC = 1700
 # Held while a process makes or changes the schema.
 _MAKING = 0x4C4D5469
-STEPS = {"create": ddl.everything, "queue": ddl.queue}
+STEPS = {"create": ddl.everything, "queue": ddl.queue, "parts": ddl.parts}
 """The schema's steps, in order; each is one that an older package goes on working with, or is a new schema."""
 
 _SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
@@ -66,14 +66,28 @@ class _PostgresWays:
 _WAYS = _PostgresWays()
 
 
+class Part(NamedTuple):
+    """Which of the databases of a memory one is, from 1, and how many there are."""
+
+    number: int = 1
+    of: int = 1
+
+
+WHOLE = Part()
+
+
 class PostgresServer:
-    """The records of a memory on a PostgreSQL server. `where` names it in messages, without a password.
+    """The records of a memory, or a part of them, in a PostgreSQL database. `where` names it, without a password.
 
     With a `prefix`, before the names of its spaces in every key, several memories share one schema.
+
+    Raises:
+        OtherDatabases: it is not the `part` of the memory that it was when its first space was begun.
     """
 
-    def __init__(self, address: str, settings: StorageSettings, *, prefix: str = "") -> None:
+    def __init__(self, address: str, settings: StorageSettings, *, prefix: str = "", part: Part = WHOLE) -> None:
         self._prefix = prefix
+        self._part = part
         url, self._schema = _parsed(address)
         self.where = url.set(password=None).render_as_string(hide_password=False).replace("+psycopg", "")
         self._engine = _engine(url, self._schema, settings)
@@ -82,6 +96,7 @@ class PostgresServer:
             self._migrate()
             with self._connection() as connection:
                 self._made = int(connection.execute(select(func.min(ddl.steps.c.at))).scalar_one())
+                self._require_part(connection)
         except BaseException:
             self._engine.dispose()
             raise
@@ -105,6 +120,8 @@ class PostgresServer:
         with self._connection() as connection:
             held = connection.execute(wanted).first()
             if held is None:
+                connection.execute(upsert(ddl.part).on_conflict_do_nothing(), {"id": 1, **self._part._asdict()})
+                self._require_part(connection)
                 row = {"space": key, "token": uuid4().hex, "made_at": to_millis(utc_now())}
                 connection.execute(upsert(ddl.spaces).on_conflict_do_nothing(), row)
                 held = connection.execute(wanted).one()
@@ -129,6 +146,15 @@ class PostgresServer:
     def _connection(self) -> Iterator[Connection]:
         with translated(self.where), self._engine.begin() as connection:
             yield connection
+
+    def _require_part(self, connection: Connection) -> None:
+        """Check that this is the part of the memory that the database says it is, if it says so already."""
+        held = connection.execute(select(ddl.part.c.number, ddl.part.c.of)).first()
+        if held is not None and Part(*held) != self._part:
+            raise OtherDatabases(
+                f"{self.where} is database {held.number} of {held.of} of its memory, and was given as "
+                f"{self._part.number} of {self._part.of}."
+            )
 
     def _migrate(self) -> None:
         """Bring the schema up to date.

@@ -6,11 +6,15 @@ the future: of a holder that died, the space falls due by itself. What is writte
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -18,11 +22,17 @@ from sqlalchemy import Connection, Engine, text
 
 from langmem_tiers.errors import StorageError
 from langmem_tiers.storage.postgres.errors import translated
+from langmem_tiers.storage.spread import chosen
+from langmem_tiers.telemetry.logs import say
+
+log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 60
 """Seconds after which the work of somebody who died is taken over."""
 # Seconds between two signs of life of a holder.
 _BEAT = 15.0
+# Seconds for which one of several databases is left alone when it did not answer.
+_REST = 5.0
 
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
 CALLS = f"CASE WHEN leased_by IS NULL THEN coalesce(work_at > {_NOW}, true) ELSE NOT work_came END AS calls"
@@ -89,8 +99,52 @@ class Held:
     released: threading.Event = field(default_factory=threading.Event)
 
 
-class WorkQueue:
-    """The spaces of a memory that have work. A `prefix` is before their names in every key."""
+class SpaceQueue(ABC):
+    """The spaces of a memory that have work."""
+
+    @abstractmethod
+    def take(self) -> Held | None:
+        """The space that is due for the longest time, None if none is.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+
+    @abstractmethod
+    def take_this(self, name: str) -> Held | None:
+        """A certain space, due or not; None while somebody else is at it.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Whether there is such a space."""
+
+    @abstractmethod
+    def waiting(self) -> Waiting:
+        """How many spaces wait, and how long.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+
+    @abstractmethod
+    def working_on(self, held: Held) -> AbstractContextManager[None]:
+        """Keep the lease of a space during the block, and give it back at the end.
+
+        Raises:
+            StorageError: it could not be given back; it lapses by itself.
+        """
+
+    @abstractmethod
+    def is_at_work(self, name: str) -> bool:
+        """Whether the caller is the one who works on this space."""
+
+
+class WorkQueue(SpaceQueue):
+    """The spaces in one database that have work. A `prefix` is before their names in every key."""
 
     def __init__(self, engine: Engine, where: str, prefix: str = "") -> None:
         self._engine = engine
@@ -98,19 +152,11 @@ class WorkQueue:
         self._prefix = prefix
 
     def take(self) -> Held | None:
-        """The space that is due for the longest time, None if none is.
-
-        Raises:
-            StorageError: the server cannot be asked.
-        """
+        """The space that is due for the longest time, None if none is."""
         return self._taken(_TAKE, {"prefix": self._prefix})
 
     def take_this(self, name: str) -> Held | None:
-        """A certain space, due or not; None while somebody else is at it.
-
-        Raises:
-            StorageError: the server cannot be asked.
-        """
+        """A certain space, due or not; None while somebody else is at it."""
         return self._taken(_TAKE_THIS, {"space": self._prefix + name})
 
     def has(self, name: str) -> bool:
@@ -126,11 +172,7 @@ class WorkQueue:
 
     @contextmanager
     def working_on(self, held: Held) -> Iterator[None]:
-        """Keep the lease of a space during the block, and give it back at the end.
-
-        Raises:
-            StorageError: it could not be given back; it lapses by itself.
-        """
+        """Keep the lease of a space during the block, and give it back at the end."""
         beating = threading.Thread(target=self._beat, args=(held,), name="langmem-tiers-lease", daemon=True)
         beating.start()
         before = _at_work.set(self._prefix + held.name)
@@ -178,3 +220,49 @@ class WorkQueue:
     def _connection(self) -> Iterator[Connection]:
         with translated(self._where), self._engine.begin() as connection:
             yield connection
+
+
+class SpreadQueue(SpaceQueue):
+    """The queues of several databases as one: they are asked in turn; one that does not answer holds up no other."""
+
+    def __init__(self, queues: Sequence[SpaceQueue]) -> None:
+        self._queues = tuple(queues)
+        self._turns = count()
+        self._away_until = dict.fromkeys(self._queues, 0.0)
+
+    def take(self) -> Held | None:
+        """A space that is due for the longest time in its database, None if none is."""
+        first = next(self._turns) % len(self._queues)
+        for queue in (*self._queues[first:], *self._queues[:first]):
+            if monotonic() < self._away_until[queue]:
+                continue
+            try:
+                held = queue.take()
+            except StorageError as error:
+                say(log, logging.WARNING, "no_work_from_server", error=error, reason=error)
+                self._away_until[queue] = monotonic() + _REST
+                continue
+            if held is not None:
+                return held
+        return None
+
+    def take_this(self, name: str) -> Held | None:
+        """A certain space, due or not; None while somebody else is at it."""
+        return chosen(name, self._queues).take_this(name)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a space."""
+        return chosen(name, self._queues).has(name)
+
+    def waiting(self) -> Waiting:
+        """How many spaces wait in all databases, and how long."""
+        each = [queue.waiting() for queue in self._queues]
+        return Waiting(sum(one.spaces for one in each), max(one.seconds for one in each))
+
+    def working_on(self, held: Held) -> AbstractContextManager[None]:
+        """Keep the lease of a space during the block, and give it back at the end."""
+        return chosen(held.name, self._queues).working_on(held)
+
+    def is_at_work(self, name: str) -> bool:
+        """Whether the caller is the one who works on this space."""
+        return chosen(name, self._queues).is_at_work(name)

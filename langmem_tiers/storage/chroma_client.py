@@ -1,0 +1,297 @@
+"""Chroma servers: their collections of vectors, and which of several servers a collection is on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as WaitedTooLong
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from langmem_tiers.errors import InvalidInput, ServerUnreachable
+from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.spread import chosen
+
+T = TypeVar("T")
+# Seconds that a search waits for the server, and for which it is left alone when it did not answer.
+_PATIENCE, _REST = 2.0, 5.0
+# Vectors sent at once.
+_BATCH = 500
+_SEARCHES = 32
+
+
+class Place(NamedTuple):
+    """The collection that a space is in, by name and id; the id is empty before the first vector."""
+
+    name: str
+    id: str
+
+    @classmethod
+    def read(cls, held: str) -> Place:
+        """The place that a fact names."""
+        return cls(*held.split(" ", 1))
+
+    @property
+    def shared(self) -> bool:
+        """Whether other spaces may be in it."""
+        return ".of." not in self.name
+
+
+class Named(NamedTuple):
+    """Vectors as rows, and the name of each in its space."""
+
+    names: Sequence[str]
+    matrix: Vectors
+
+
+class ChromaServer:
+    """A Chroma server, connected to when it is first needed; thread-safe."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise InvalidInput(
+                "The address of the Chroma server cannot be read.", way_out="Give one such as http://host:8000."
+            )
+        self.where = f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        self._parts = parts
+        self._client: Any = None
+        self._collections: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
+        self._away_until = 0.0
+
+    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]]:
+        """The nearest vectors of a space with their distances.
+
+        Raises:
+            ServerUnreachable: the server does not answer in time, or the collection is not the one that is meant.
+        """
+        where = {"where": {"space": mark}} if place.shared else {}
+
+        def asked() -> list[tuple[str, float]]:
+            answer = self._collection(place).query(
+                query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"], **where
+            )
+            return list(zip(answer["ids"][0], (answer["distances"] or [[]])[0], strict=True))
+
+        return self._in_time(asked)
+
+    def holds(self, place: Place) -> bool:
+        """Whether the collection that was filled is here; the server is asked each time.
+
+        Raises:
+            ServerUnreachable: it does not answer in time.
+        """
+        return self._in_time(lambda: self._looked_up(place) is not None)
+
+    def begin(self, name: str) -> Place:
+        """A collection of this name, which is made if there is none."""
+        with self._translated():
+            configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200}}
+            made = self._connected().get_or_create_collection(
+                name, embedding_function=None, configuration=configuration
+            )
+        self._collections[name] = made
+        return Place(name, str(made.id))
+
+    def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
+        """Add vectors of a space, replacing those of the same name."""
+        if vectors is None:
+            return
+        with self._translated():
+            collection = self._collection(place)
+            for start in range(0, len(vectors.names), _BATCH):
+                some = slice(start, start + _BATCH)
+                ids = [f"{mark}:{name}" for name in vectors.names[some]]
+                collection.upsert(ids=ids, embeddings=vectors.matrix[some], metadatas=[{"space": mark}] * len(ids))
+
+    def delete(self, place: Place, names: Sequence[str]) -> None:
+        """Remove vectors; unknown names are ignored."""
+        if names:
+            with self._translated():
+                self._collection(place).delete(ids=list(names))
+
+    def clear(self, place: Place, mark: str) -> None:
+        """Remove all vectors of a space, or its collection."""
+        with self._translated():
+            if place.shared:
+                self._collection(place).delete(where={"space": mark})
+            else:
+                self._connected().delete_collection(place.name)
+        self._collections.pop(place.name, None)
+
+    def ids(self, place: Place, mark: str) -> set[str]:
+        """The names of all vectors of a space."""
+        with self._translated():
+            found = self._collection(place).get(where={"space": mark}, include=[])["ids"]
+        return {each.partition(":")[2] for each in found}
+
+    def close(self) -> None:
+        """End its threads; Chroma keeps the connections for whoever asks the same server next."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _connected(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                import chromadb
+                from chromadb.config import Settings
+
+                secure, port = self._parts.scheme == "https", self._parts.port
+                self._client = chromadb.HttpClient(
+                    str(self._parts.hostname),
+                    port or (443 if secure else 80),
+                    ssl=secure,
+                    settings=Settings(anonymized_telemetry=False),
+                )
+            return self._client
+
+    def _collection(self, place: Place) -> Any:
+        """The collection that is meant.
+
+        Raises:
+            ServerUnreachable: there is none, or another one of this name.
+        """
+        known = self._collections.get(place.name)
+        if known is None or str(known.id) != place.id:
+            known = self._looked_up(place)
+        if known is None:
+            raise ServerUnreachable(f"The collection {place.name} on {self.where} is not the one that was filled.")
+        return known
+
+    def _looked_up(self, place: Place) -> Any | None:
+        """The collection as the server has it, None if there is none or another one of this name."""
+        from chromadb.errors import NotFoundError
+
+        try:
+            found = self._connected().get_collection(place.name, embedding_function=None)
+        except NotFoundError:
+            return None
+        if str(found.id) != place.id:
+            return None
+        self._collections[place.name] = found
+        return found
+
+    def _in_time(self, call: Callable[[], T]) -> T:
+        """The answer of the server, unless it takes too long, or did a moment ago."""
+        if monotonic() < self._away_until:
+            raise ServerUnreachable(f"The Chroma server {self.where} did not answer a moment ago.")
+        with self._translated():
+            running = self._threads.submit(call)
+            try:
+                return running.result(_PATIENCE)
+            except WaitedTooLong:
+                self._away_until = monotonic() + _REST
+                raise ServerUnreachable(
+                    f"The Chroma server {self.where} did not answer within {_PATIENCE:g} s."
+                ) from None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise `ServerUnreachable` for whatever goes wrong between here and the server."""
+        try:
+            yield
+        except ServerUnreachable:
+            raise
+        except Exception as error:
+            if not _is_missing(error):
+                self._away_until = monotonic() + _REST
+            self._collections.clear()
+            raise ServerUnreachable(
+                f"The Chroma server {self.where} failed: {type(error).__name__}: {str(error)[:200]}."
+            ) from error
+
+
+class ChromaServers:
+    """Several Chroma servers as one: a collection is on the one that the shard in its name says, its home.
+
+    Where it is elsewhere, from before there were more or fewer servers, it is searched and cleared there.
+    """
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._servers = tuple(map(ChromaServer, addresses))
+        self._holders: dict[str, ChromaServer] = {}
+
+    def begin(self, name: str) -> Place:
+        """A collection of this name at its home, which is made if there is none."""
+        return self._home(name).begin(name)
+
+    def is_at_home(self, place: Place) -> bool:
+        """Whether the collection that was filled is where it belongs.
+
+        Raises:
+            ServerUnreachable: its home does not answer.
+        """
+        return self._home(place.name).holds(place)
+
+    def is_anywhere(self, place: Place) -> bool:
+        """Whether a server has the collection that was filled.
+
+        Raises:
+            ServerUnreachable: one that may have it does not answer.
+        """
+        return self._found(place) is not None
+
+    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]]:
+        """The nearest vectors of a space with their distances.
+
+        Raises:
+            ServerUnreachable: the server does not answer in time, or there is no such collection.
+        """
+        return self._holder(place).query(place, mark, query, most)
+
+    def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
+        """Add vectors of a space at home, replacing those of the same name."""
+        self._home(place.name).upsert(place, mark, vectors)
+
+    def delete(self, place: Place, names: Sequence[str]) -> None:
+        """Remove vectors at home; unknown names are ignored."""
+        self._home(place.name).delete(place, names)
+
+    def clear(self, place: Place, mark: str) -> None:
+        """Remove all vectors of a space, or its collection, wherever it is; a collection that is gone is ignored.
+
+        Raises:
+            ServerUnreachable: a server that may have it does not answer.
+        """
+        if (holder := self._found(place)) is not None:
+            holder.clear(place, mark)
+
+    def ids(self, place: Place, mark: str) -> set[str]:
+        """The names of all vectors of a space."""
+        return self._holder(place).ids(place, mark)
+
+    def close(self) -> None:
+        """End their threads."""
+        for each in self._servers:
+            each.close()
+
+    def _home(self, name: str) -> ChromaServer:
+        # All collections of a shard, of whatever model and kind.
+        return chosen(name.partition(".")[0], self._servers)
+
+    def _holder(self, place: Place) -> ChromaServer:
+        """The server that has a collection; its home, if none has."""
+        known = self._holders.get(place.id) or self._found(place)
+        if known is None:
+            return self._home(place.name)
+        self._holders[place.id] = known
+        return known
+
+    def _found(self, place: Place) -> ChromaServer | None:
+        """The server that has a collection; all are asked, its home first."""
+        home = self._home(place.name)
+        others = (each for each in self._servers if each is not home)
+        return next((each for each in (home, *others) if each.holds(place)), None)
+
+
+def _is_missing(error: Exception) -> bool:
+    """Whether the server answered that there is no such collection."""
+    from chromadb.errors import NotFoundError
+
+    return isinstance(error, NotFoundError)
