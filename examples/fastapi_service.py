@@ -3,12 +3,19 @@
     pip install fastapi uvicorn
     python examples/fastapi_service.py --port 8000
 
+    pip install "langmem-tiers[postgres]" langgraph-checkpoint-postgres
+    python examples/fastapi_service.py --path postgresql://app@db.internal/memories --no-background
+
     curl -N http://127.0.0.1:8000/chat/monday -H 'Authorization: Bearer alice-token' \
         -H 'Content-Type: application/json' -d '{"text": "I moved to Lisbon in March."}'
 
 A reply is a task of the service, the response only listens to it: when a client leaves in mid-stream, the reply is
 still made to its end and stored. On SIGTERM no more clients are let in, replies under way are finished, and the memory
 is closed. The model is the one in $LANGMEM_TIERS_MODEL; without one it answers offline, by quoting its memory.
+
+With a folder, threads are kept in this process. With a database, LangGraph's own checkpointer and store are in it,
+too: any number of these processes serve the same threads, and `langmem-tiers worker` does the work of the memory. GET
+/health says that the process is alive, GET /ready whether what the memory is kept by answers.
 
 It listens on this machine only. Before others reach it, put a proxy before it that has TLS, knows by which names it is
 reached (Host), drops clients whose headers or reading take long (nginx: client_header_timeout, send_timeout), and says
@@ -19,6 +26,7 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hmac import compare_digest
@@ -31,12 +39,17 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, Field
+from sqlalchemy import make_url
 
 from langmem_tiers import Memory
 from langmem_tiers.graphs import AgentGraph, memory_agent
 from langmem_tiers.integrations import model_or_offline
+from langmem_tiers.paths import separate
 
 TOKENS = {"alice-token": "alice", "bob-token": "bob"}  # in place of your authentication
 LAST_REPLIES = 30.0  # seconds that a shutdown waits for replies nobody listens to any more
@@ -93,16 +106,47 @@ class BoundedBodies:
         return await self.app(scope, read, send)
 
 
-def service(folder: str | None = None, model: BaseChatModel | None = None) -> FastAPI:
+@asynccontextmanager
+async def langgraph_tables(place: str | None) -> AsyncIterator[tuple[BaseCheckpointSaver, BaseStore]]:
+    """What LangGraph keeps of its own: threads and a store. In the database of the memory, or else in this process."""
+    if place is None or not place.startswith("postgresql:"):
+        yield InMemorySaver(), InMemoryStore()
+        return
+    # pip install langgraph-checkpoint-postgres
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    from langgraph.store.postgres.aio import AsyncPostgresStore
+    from psycopg.rows import dict_row
+    from psycopg_pool import AsyncConnectionPool
+
+    # The first of several databases; its schema is the memory's own.
+    database = make_url(separate(place)[0]).difference_update_query(["schema"]).render_as_string(hide_password=False)
+    wanted = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    async with AsyncConnectionPool(database, min_size=1, max_size=8, kwargs=wanted) as pool:
+        checkpointer, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+        await checkpointer.setup()
+        await store.setup()
+        yield checkpointer, store
+
+
+def service(place: str | None = None, model: BaseChatModel | None = None, *, background: bool = True) -> FastAPI:
+    """The service; `place` is the folder of the memory or the address of its database.
+
+    Without `background`, the work of the memory is left to `langmem-tiers worker`.
+    """
+
     @asynccontextmanager
     async def open_memory(app: FastAPI) -> AsyncIterator[None]:
-        with Memory.open(folder) as memory:
-            print(f"The memory is in {memory.path}.")
-            app.state.agent = memory_agent(model or model_or_offline(), memory, checkpointer=InMemorySaver())
-            app.state.replies = set()
-            yield
-            if app.state.replies:
-                await asyncio.wait(app.state.replies, timeout=LAST_REPLIES)
+        with Memory.open(place, background=background) as memory:
+            print(f"The memory is in {memory.backend.where}.")
+            async with langgraph_tables(place) as (checkpointer, store):
+                app.state.memory = memory
+                app.state.agent = memory_agent(
+                    model or model_or_offline(), memory, checkpointer=checkpointer, store=store
+                )
+                app.state.replies = set()
+                yield
+                if app.state.replies:
+                    await asyncio.wait(app.state.replies, timeout=LAST_REPLIES)
 
     app = FastAPI(lifespan=open_memory)
     app.add_middleware(BoundedBodies)
@@ -118,6 +162,20 @@ def service(folder: str | None = None, model: BaseChatModel | None = None) -> Fa
         state.replies.add(reply)
         reply.add_done_callback(state.replies.discard)
         return StreamingResponse(server_sent(events), media_type="text/event-stream")
+
+    @app.get("/health")
+    async def health():
+        """Whether the process is alive: restart it if not."""
+        return {"alive": True}
+
+    @app.get("/ready")
+    async def ready(request: Request, response: Response):
+        """Whether requests can be served. Without `vectors` they are, with recall by words."""
+        found = await request.app.state.memory.ahealth()
+        for problem in found.problems:
+            logger.warning("not_ready reason=%s", problem)
+        response.status_code = 200 if found.records else 503
+        return {"records": found.records, "vectors": found.vectors}
 
     return app
 
@@ -151,7 +209,16 @@ async def server_sent(events: "asyncio.Queue[Event | None]") -> AsyncIterator[st
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Serve an agent with memory to many users.")
-    parser.add_argument("--path", help="the memory's folder; default $LANGMEM_TIERS_PATH, else the user's data folder")
+    parser.add_argument(
+        "--path",
+        default=os.environ.get("LANGMEM_TIERS_PATH"),
+        help="the memory's folder, or its database; default $LANGMEM_TIERS_PATH, else in the user's data folder",
+    )
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument(
+        "--no-background", action="store_true", help="leave the work of the memory to `langmem-tiers worker`"
+    )
     chosen = parser.parse_args()
-    uvicorn.run(service(chosen.path), host="127.0.0.1", port=chosen.port, **LIMITS)
+    app = service(chosen.path, background=not chosen.no_background)
+    uvicorn.run(app, host=chosen.host, port=chosen.port, **LIMITS)

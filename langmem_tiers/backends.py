@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from langmem_tiers.errors import InvalidInput
+from langmem_tiers.errors import InvalidInput, StorageError
 from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
 from langmem_tiers.storage import folder, forgetting
 from langmem_tiers.storage.chroma_client import ChromaServers
@@ -18,6 +18,7 @@ from langmem_tiers.storage.postgres.work_queue import SpaceQueue, SpreadQueue
 from langmem_tiers.storage.spread import chosen
 from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
+from langmem_tiers.types import Health
 
 
 class Backend(ABC):
@@ -65,6 +66,10 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def health(self) -> Health:
+        """Whether what it consists of answers."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release what is open."""
 
@@ -109,6 +114,11 @@ class FolderBackend(Backend):
         """Delete the folder of a space."""
         return folder.delete_space(self.path, name)
 
+    def health(self) -> Health:
+        """Whether the folder can be read."""
+        problems = _failures([lambda: folder.look_at(self.path)])
+        return Health(records=not problems, vectors=True, problems=problems)
+
     def close(self) -> None:
         """Nothing: each space closes its own files."""
 
@@ -151,6 +161,12 @@ class ServerBackend(Backend):
             clear_space(self._server.records(name), self._chroma)
         return self._server.delete(name)
 
+    def health(self) -> Health:
+        """Whether the database and the Chroma servers answer."""
+        records = _failures([self._server.ask])
+        vectors = () if self._chroma is None else _failures(self._chroma.asking())
+        return Health(records=not records, vectors=not vectors, problems=records + vectors)
+
     def close(self) -> None:
         """Close every connection."""
         self._server.close()
@@ -190,6 +206,16 @@ class SpreadBackend(Backend):
         """Delete a space."""
         return self._of(name).delete(name)
 
+    def health(self) -> Health:
+        """Whether all databases and Chroma servers answer."""
+        found = [each.health() for each in self._parts]
+        problems = dict.fromkeys(problem for each in found for problem in each.problems)
+        return Health(
+            records=all(each.records for each in found),
+            vectors=all(each.vectors for each in found),
+            problems=tuple(problems),
+        )
+
     def close(self) -> None:
         """Close every connection."""
         for each in self._parts:
@@ -197,6 +223,17 @@ class SpreadBackend(Backend):
 
     def _of(self, name: str) -> ServerBackend:
         return chosen(name, self._parts)
+
+
+def _failures(asked: Iterable[Callable[[], None]]) -> tuple[str, ...]:
+    """What goes wrong when each is asked."""
+    found: list[str] = []
+    for ask in asked:
+        try:
+            ask()
+        except StorageError as error:
+            found.append(error.message)
+    return tuple(found)
 
 
 def in_folder(path: Path, settings: Settings) -> Backend:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from langmem_tiers.forgetting.types import ForgetReceipt, SpacePreview
     from langmem_tiers.models.embedder import Embedder
     from langmem_tiers.transfer import BackupReport, ImportReport, RestoreReport
-    from langmem_tiers.types import Format
+    from langmem_tiers.types import Format, Health
 
 
 class Memory(Runtime):
@@ -209,6 +209,19 @@ class Memory(Runtime):
     def spaces(self) -> tuple[str, ...]:
         """Return the names of all spaces in the folder."""
         return self.backend.names()
+
+    def health(self) -> Health:
+        """Whether what the memory is kept by answers: its folder, or its databases and Chroma servers.
+
+        For the readiness of a service; it takes a few seconds where a server does not answer. See docs/scaling.md.
+
+        Example:
+            >>> Memory.open("memory", embedder=None).health()
+            Health(records=True, vectors=True, problems=())
+        """
+        return self.backend.health()
+
+    ahealth = twin(health)
 
     def unreadable_spaces(self) -> tuple[Path, ...]:
         """Return space folders whose name cannot be read; opening such a space by its name repairs it."""

@@ -407,6 +407,19 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Health:
+    """Whether what a memory is kept by answers; `problems` says of what does not.
+
+    Without `records` nothing is stored or recalled. Without `vectors`, the Chroma servers of a memory in a database,
+    recall goes on by words; a memory that has none is not without them.
+    """
+
+    records: bool
+    vectors: bool
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FeedbackSignal:
     """Feedback on the assistant: what a user said to it about a reply, or what was recorded of it.
 

@@ -10,14 +10,18 @@ import sys
 import threading
 from contextlib import asynccontextmanager
 from functools import partial
+from uuid import uuid4
 
 import httpx
 import pytest
 
 from langmem_tiers import Memory
 from langmem_tiers.integrations import OfflineResponder
+from langmem_tiers.paths import is_address
 from langmem_tiers.testing import ScriptedChatModel
+from tests import engines
 from tests.graphing import FACT, QUESTION, said
+from tests.test_workers import address  # noqa: F401 - a fixture
 
 pytest.importorskip("fastapi", reason="FastAPI is not installed")
 
@@ -33,8 +37,8 @@ def service(root, tmp_path):
     spec.loader.exec_module(module)
 
     @asynccontextmanager
-    async def serve(model):
-        app = module.service(str(tmp_path / "memory"), model)
+    async def serve(model, place=tmp_path / "memory"):
+        app = module.service(str(place), model, background=not is_address(str(place)))
         reached = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://service")
         async with app.router.lifespan_context(app), reached as client:
             yield app, client
@@ -173,6 +177,38 @@ async def _post_and_leave(app, text, *, left):
     headers = [(b"authorization", b"Bearer alice-token"), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/chat/monday", "query_string": b"", "headers": headers}
     await app({**scope, "asgi": {"version": "3.0", "spec_version": "2.3"}}, receive, send)
+
+
+async def _ready(client):
+    assert (await client.get("/health")).json() == {"alive": True}
+    answer = await client.get("/ready")
+    return answer.status_code, answer.json()
+
+
+async def test_it_is_ready_while_the_memory_can_be_read(service, tmp_path):
+    async with service(ScriptedChatModel(responses=[ANSWER])) as (_, client):
+        assert await _ready(client) == (200, {"records": True, "vectors": True})
+        (tmp_path / "memory").rename(tmp_path / "away")
+        assert await _ready(client) == (503, {"records": False, "vectors": True})
+        (tmp_path / "away").rename(tmp_path / "memory")
+        assert (await _ready(client))[0] == 200
+
+
+@pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no server")
+async def test_on_a_database_another_process_goes_on_with_the_thread(service, address, monkeypatch):  # noqa: F811
+    pytest.importorskip("langgraph.checkpoint.postgres", reason="langgraph-checkpoint-postgres is not installed")
+    monkeypatch.setenv("LANGMEM_TIERS_STORAGE__CHROMA", "http://127.0.0.1:1")
+    thread = uuid4().hex
+    async with service(ScriptedChatModel(responses=[ANSWER]), address) as (_, client):
+        await _say(client, FACT, thread=thread)
+        assert await _ready(client) == (200, {"records": True, "vectors": False})
+    async with service(ScriptedChatModel(responses=[ANSWER]), address) as (app, client):
+        await _say(client, QUESTION, thread=thread)
+        state = await app.state.agent.aget_state({"configurable": {"thread_id": f"alice/{thread}"}})
+        assert [each.content for each in state.values["messages"]] == [FACT, ANSWER, QUESTION, ANSWER]
+        assert said(app.state.memory.user("alice")) == [FACT, ANSWER, QUESTION, ANSWER]
+        await app.state.agent.store.aput((thread,), "theme", {"is": "dark"})
+        assert (await app.state.agent.store.aget((thread,), "theme")).value == {"is": "dark"}
 
 
 def test_on_a_request_to_terminate_it_ends_with_all_that_was_said(root, tmp_path, offline_environment, kept):

@@ -8,7 +8,7 @@ import signal
 import psycopg
 import pytest
 
-from langmem_tiers import Memory, Turn
+from langmem_tiers import Health, Memory, Turn
 from langmem_tiers.errors import (
     InvalidInput,
     InvalidText,
@@ -129,6 +129,24 @@ def test_when_chroma_is_killed_recall_goes_on_by_words_and_by_vectors_once_it_is
         again = memory.user("alice").recall("Which badge does the archive have?")
         assert BADGE in again.block
         assert not again.receipt.notes
+
+
+def test_health_tells_apart_who_does_not_answer(postgres, address, chroma):
+    with opened(address, chroma) as memory:
+        assert memory.health() == Health(records=True, vectors=True)
+        chroma.kill()
+        try:
+            without = memory.health()
+        finally:
+            chroma.start()
+        assert (without.records, without.vectors) == (True, False)
+        assert chroma.address in without.problems[0]
+        postgres.stop(signal.SIGQUIT)
+        try:
+            assert not memory.health().records
+        finally:
+            postgres.start()
+        assert memory.health().records
 
 
 def test_when_chroma_has_lost_its_data_it_is_filled_again(address, chroma):

@@ -82,6 +82,14 @@ class ChromaServer:
 
         return self._in_time(asked)
 
+    def ask(self) -> None:
+        """Check that the server answers.
+
+        Raises:
+            ServerUnreachable: it does not, in time.
+        """
+        self._in_time(lambda: self._connected().heartbeat())
+
     def holds(self, place: Place) -> bool:
         """Whether the collection that was filled is here; the server is asked each time.
 
@@ -265,6 +273,10 @@ class ChromaServers:
     def ids(self, place: Place, mark: str) -> set[str]:
         """The names of all vectors of a space."""
         return self._holder(place).ids(place, mark)
+
+    def asking(self) -> Sequence[Callable[[], None]]:
+        """For each, what checks that it answers, and raises `ServerUnreachable` if it does not."""
+        return [each.ask for each in self._servers]
 
     def close(self) -> None:
         """End their threads."""

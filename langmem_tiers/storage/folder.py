@@ -172,6 +172,16 @@ def has_space(memory: Path, name: str) -> bool:
     return (memory / "spaces" / folder_name(name) / _SPACE_MARK).exists()
 
 
+def look_at(memory: Path) -> None:
+    """Check that a memory folder is there and can be read.
+
+    Raises:
+        StorageError: it cannot.
+    """
+    with translated(memory):
+        next(memory.iterdir(), None)
+
+
 def space_names(memory: Path) -> tuple[str, ...]:
     """The names of all spaces in a memory folder, sorted."""
     with translated(memory):

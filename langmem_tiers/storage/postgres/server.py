@@ -101,6 +101,15 @@ class PostgresServer:
             self._engine.dispose()
             raise
 
+    def ask(self) -> None:
+        """Check that the database answers.
+
+        Raises:
+            StorageError: it does not.
+        """
+        with self._connection() as connection:
+            connection.execute(select(1))
+
     def names(self) -> tuple[str, ...]:
         """The names of all spaces, sorted."""
         with self._connection() as connection:
