@@ -49,12 +49,16 @@ class Backend(ABC):
         """The records of a space that is there, and nothing else of it."""
 
     @abstractmethod
+    def onlookers(self, name: str) -> tuple[str, ...]:
+        """The spaces whose receipts may show something of this one, sorted; also of one that is not there any more."""
+
     def may_show(self, name: str, other: str) -> bool:
-        """Whether the receipts of a space may show something of another one; a quick look.
+        """Whether the receipts of an onlooker still may; a quick look.
 
         Raises:
             StorageError: they cannot be read.
         """
+        return True
 
     @abstractmethod
     def delete(self, name: str) -> bool:
@@ -102,6 +106,10 @@ class FolderBackend(Backend):
             yield database
         finally:
             database.close()
+
+    def onlookers(self, name: str) -> tuple[str, ...]:
+        """All others."""
+        return tuple(each for each in self.names() if each != name)
 
     def may_show(self, name: str, other: str) -> bool:
         """Whether the receipts in the file name the other space."""
@@ -151,9 +159,9 @@ class ServerBackend(Backend):
         """The rows of a space."""
         yield self._server.records(name)
 
-    def may_show(self, name: str, other: str) -> bool:
-        """True: a look at them costs as much as reading them."""
-        return True
+    def onlookers(self, name: str) -> tuple[str, ...]:
+        """Those that noted so."""
+        return tuple(each for each in self._server.onlookers(name) if each != name)
 
     def delete(self, name: str) -> bool:
         """Delete the vectors of a space, and then all its rows."""
@@ -198,9 +206,9 @@ class SpreadBackend(Backend):
         """The rows of a space."""
         return self._of(name).records(name)
 
-    def may_show(self, name: str, other: str) -> bool:
-        """Whether the receipts of a space may show something of another one."""
-        return self._of(name).may_show(name, other)
+    def onlookers(self, name: str) -> tuple[str, ...]:
+        """Those of each database."""
+        return tuple(sorted(other for each in self._parts for other in each.onlookers(name)))
 
     def delete(self, name: str) -> bool:
         """Delete a space."""

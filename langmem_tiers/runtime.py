@@ -82,7 +82,7 @@ class Runtime:
         self._spaces = OpenSpaces(self._open_space, self.settings.storage.memory_mb * 1_000_000, leave=self._leave)
         self._other_embedders: dict[str, str] = {}
         self._listeners: list[Listener] = []
-        self._used: set[str] = set()
+        self._used = None if backend.queue is None else leasing.UsedSpaces(backend.queue)
         self._process = os.getpid()
         self._closing = False
         self._at_exit = _close_at_exit(self)
@@ -205,6 +205,8 @@ class Runtime:
             MemoryClosed: the memory was closed, or opened by the parent of this forked process.
         """
         self._require_open()
+        if self._used is not None:
+            self._used.add(name)
         if self.access.require(caller, name) == "leader":
             return self._spaces.use(name)
         return self._reading(name)
@@ -248,18 +250,16 @@ class Runtime:
 
     def wake(self, name: str) -> None:
         """Have the background check a space."""
-        if self.backend.queue is not None:
-            if self.backend.queue.is_at_work(name):
-                return
-            self._used.add(name)
+        if self.backend.queue is not None and self.backend.queue.is_at_work(name):
+            return
         if self._worker is not None:
             self._worker.wake(name)
 
     def finish(self, names: set[str] | None, timeout: float | None) -> bool:
         """Do or await the background work of some spaces, or of all on disk; on a server, of all used here."""
         self._require_open()
-        if self.backend.queue is not None:
-            return self._finish_on_server(self.backend.queue, set(self._used) if names is None else names, timeout)
+        if self.backend.queue is not None and self._used is not None:
+            return self._finish_on_server(self.backend.queue, self._used, names, timeout)
         if self._worker is None:
             wanted = self.backend.names() if names is None else sorted(names)
             outcomes = {self._round(name, lambda: False)[0] for name in wanted}
@@ -268,15 +268,16 @@ class Runtime:
             self._worker.wake(name)
         return self._worker.wait(names, timeout)
 
-    def _finish_on_server(self, queue: SpaceQueue, names: set[str], timeout: float | None) -> bool:
+    def _finish_on_server(
+        self, queue: SpaceQueue, used: leasing.UsedSpaces, names: set[str] | None, timeout: float | None
+    ) -> bool:
         """The same, for spaces that others may be working on."""
-        if self._worker is None:
-            done = leasing.finish(queue, self._round_on_server, sorted(names), timeout)
-        else:
-            done = self._worker.wait(names, timeout)
-        if done:
-            self._used -= names
-        return done
+        with used.awaited(names) as wanted:
+            if self._worker is None:
+                wanted.done = leasing.finish(queue, self._round_on_server, sorted(wanted.names), timeout)
+            else:
+                wanted.done = self._worker.wait(wanted.names, timeout)
+        return wanted.done
 
     def _guarded(self, embedder: Embedder) -> GuardedEmbedder:
         """The embedder, which must not keep the memory alive: an open memory closes itself once unreferenced."""

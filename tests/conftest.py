@@ -45,9 +45,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def _engine(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The engine that the tests run over."""
-    if engines.ENGINE == "postgres":
+    if engines.ENGINE == "postgres" and request.node.get_closest_marker("by_address") is None:
         engines.of_tests(monkeypatch)
 
 

@@ -13,7 +13,10 @@ from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines
 from tests.test_workers import address  # noqa: F401 - a fixture
 
-pytestmark = pytest.mark.skipif(not engines.ADDRESS or engines.ENGINE != "folder", reason="POSTGRES names no server")
+pytestmark = [
+    pytest.mark.by_address,
+    pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no server"),
+]
 NOW = datetime(2026, 3, 2, 10, tzinfo=UTC)
 SAID = ["My sister Anna lives in Lisbon.", "I work at Bosch in Stuttgart.", "I am allergic to peanuts.", "Tea, please."]
 

@@ -11,12 +11,12 @@ import pytest
 from langmem_tiers import Health, Memory, Turn
 from langmem_tiers.errors import (
     InvalidInput,
-    InvalidText,
     NewerSchema,
     ServerRefused,
     ServerUnreachable,
     StorageError,
 )
+from langmem_tiers.records import Evidence
 from langmem_tiers.testing import HashEmbedder
 from tests import engines, servers
 
@@ -66,6 +66,14 @@ def turns(memory, user="alice"):
     return memory.user(user).stats().drawers
 
 
+def due(address):
+    """How many spaces the background is to visit now."""
+    with psycopg.connect(address) as connection:
+        now = "extract(epoch FROM clock_timestamp()) * 1000"
+        held = connection.execute(f"SELECT count(*) FROM langmem_tiers.spaces WHERE work_at <= {now}")
+        return held.fetchone()[0]
+
+
 @pytest.mark.parametrize("wrong", ["postgresql://user@host:port/database", "postgresql:///x?schema=A b"])
 def test_an_address_that_is_none_is_refused(wrong):
     with pytest.raises(InvalidInput):
@@ -105,12 +113,27 @@ def test_a_newer_schema_is_left_alone(address):
         opened(address)
 
 
-def test_a_text_that_the_server_cannot_hold_is_refused_and_nothing_of_its_turn_is_stored(address):
+ODD = ["nul \x00 in the middle", "\x00", "\U0010fffe", "a \U0010ffff0 b", "\U0010ffff\x00\U0010fffe1 \x00 🎻"]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_characters_that_the_server_does_not_store_come_back_as_they_were(address, odd):
     with opened(address) as memory:
-        said(memory.user("alice"), BADGE)
-        with pytest.raises(InvalidText):
-            said(memory.user("alice"), "nul \x00 in the middle")
-        assert turns(memory) == 1
+        alice = memory.user("alice")
+        said(alice, f"{BADGE} {odd} I play the cello.")
+        alice.flush()
+        [drawer] = alice.drawers()
+        assert drawer.content == f"{BADGE} {odd} I play the cello."
+        [recalled] = alice.recall("Which badge does the archive have?").items
+        assert recalled.drawer.content == drawer.content
+        word = {"word": odd, "source": "monday"}
+        kept = alice.knowledge.save(
+            "The user plays the cello.", evidence=[Evidence(drawer=drawer.number, quote=f"{odd} I play")], metadata=word
+        ).entry
+        assert alice.knowledge.get(kept.id) == kept
+        assert kept.metadata == word
+        assert alice.knowledge.unconfirmed() == ()
+        assert kept.evidence[0].quote == f"{odd} I play"
 
 
 def test_when_chroma_is_killed_recall_goes_on_by_words_and_by_vectors_once_it_is_back(address, chroma):
@@ -166,6 +189,27 @@ def test_when_chroma_has_lost_its_data_it_is_filled_again(address, chroma):
         with alice.context.open() as store:
             assert store.vectors.ids() > before > set()
         assert not alice.recall("badge").receipt.notes
+
+
+def test_a_recall_that_finds_its_vectors_gone_has_them_made_again_from_the_records(address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        assert memory.flush()
+        assert due(address) == 0
+        with alice.context.open() as store:
+            before = store.vectors.ids()
+        chroma.kill()
+        chroma.lose_data()
+        chroma.start()
+        without = alice.recall("Which badge does the archive have?")
+        assert BADGE in without.block
+        assert any("vector" in each.lower() for each in without.receipt.notes)
+        assert due(address) == 1
+        assert memory.flush()
+        with alice.context.open() as store:
+            assert store.vectors.ids() == before > set()
+        assert not alice.recall("And what number does the badge have?").receipt.notes
 
 
 def test_when_the_server_restarts_in_the_middle_nothing_acknowledged_is_lost(postgres, address):
@@ -253,3 +297,18 @@ def _vectors_of(chroma, space):
     host, _, port = chroma.address.removeprefix("http://").partition(":")
     client = chromadb.HttpClient(host, int(port))
     return [each for one in client.list_collections() for each in one.get(where={"space": _mark(space)})["ids"]]
+
+
+def test_deleting_a_space_looks_at_those_only_whose_recalls_may_show_it(address):
+    with opened(address) as memory:
+        said(memory.space("teams/crew"), BADGE)
+        ana, ben = memory.user("ana", fallbacks=["teams/crew"]), memory.user("ben", fallbacks=["users/ana"])
+        for user in (ana, ben):
+            said(user, "I play the cello in the archive.")
+            user.recall("Which badge does the archive have?")
+        backend = ana.context.backend
+        assert backend.onlookers("teams/crew") == ("users/ana",)
+        assert backend.onlookers("users/ana") == ("users/ben",)
+        assert memory.delete_space("teams/crew", confirm=True).counts["receipts"] == 1
+        assert (ana.receipts(), len(ben.receipts())) == ((), 1)
+        assert backend.onlookers("teams/crew") == ()

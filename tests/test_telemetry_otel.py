@@ -20,6 +20,7 @@ from langmem_tiers import Memory, RecallSettings, Settings, Turn
 from langmem_tiers.errors import MemoryClosed
 from langmem_tiers.graphs import MemoryState, dream_graph, recall_node, track_node
 from langmem_tiers.naming import space_mark
+from langmem_tiers.telemetry import otel
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 
 SAID = "My sister Lena moved to Porto."
@@ -276,6 +277,19 @@ def test_what_waits_for_a_model_that_is_away_is_measured_until_the_memory_is_clo
         memory.user("alice").track([user(SAID)], session="a")
         assert not memory.flush()
         assert points("queue.depth")[-1][1].value == 1
+    assert points("queue.depth")[-1][1].value == 0
+
+
+def test_a_queue_whose_server_does_not_tell_how_long_it_is_is_not_measured(points, alice):
+    class Silent:
+        def depth(self):
+            return None
+
+    alice.recall(ASKED)
+    silent = Silent()
+    otel.watch(silent)
+    assert points("queue.depth") == []
+    otel.unwatch(silent)
     assert points("queue.depth")[-1][1].value == 0
 
 

@@ -18,7 +18,10 @@ from langmem_tiers.testing import HashEmbedder
 from tests import engines
 
 psycopg = pytest.importorskip("psycopg")
-pytestmark = pytest.mark.skipif(not engines.ADDRESS or engines.ENGINE != "folder", reason="POSTGRES names no server")
+pytestmark = [
+    pytest.mark.by_address,
+    pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no server"),
+]
 WORKER = """
     import sys, threading, time
     from langmem_tiers import Memory
@@ -211,6 +214,24 @@ def test_flush_leaves_alone_what_others_use(address):
         assert web.flush()
         assert vectors(other, "ben") == (2, 0, 2)
         assert vectors(other, "ana") == (2, 2, 0)
+
+
+def test_spaces_whose_work_others_have_done_are_not_kept_in_mind(address, monkeypatch):
+    monkeypatch.setattr(leasing, "_USED", 3)
+    with opened(address) as memory, opened(address) as other:
+        used = leasing.UsedSpaces(memory.user("ana").context.backend.queue)
+        for name in ("ana", "ben", "cem", "dora"):
+            tell(memory, name, 1)
+            if name != "cem":
+                other.user(name).flush()
+            used.add(f"users/{name}")
+        with used.awaited(None) as awaited:
+            assert awaited.names == {"users/cem"}
+        with used.awaited(None) as awaited:
+            assert awaited.names == {"users/cem"}  # it was not done
+            awaited.done = True
+        with used.awaited(None) as awaited:
+            assert awaited.names == set()
 
 
 def test_a_worker_of_a_folder_is_refused(tmp_path, capsys):

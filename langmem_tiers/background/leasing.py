@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from time import monotonic, sleep
@@ -29,6 +30,8 @@ _IDLE, _AWAITING = 1.0, 0.1
 _GATHERING = 0.05
 # Seconds until the server is asked again after it did not answer, or a space after its work failed; then twice as long.
 _AGAIN, _LONGEST = 5.0, 300.0
+# Spaces that a process used, before those without work are left out.
+_USED = 1_000
 
 
 class LeasingWorker(Background):
@@ -53,12 +56,12 @@ class LeasingWorker(Background):
         for thread in self._threads:
             thread.start()
 
-    def depth(self) -> int:
-        """How many spaces wait for anybody's work; 0 if the server does not say."""
+    def depth(self) -> int | None:
+        """How many spaces wait for anybody's work, None if the server does not say."""
         try:
             return self._queue.waiting().spaces
         except StorageError:
-            return 0
+            return None
 
     def wake(self, space: str) -> None:
         """Something was written: look for work at once."""
@@ -183,6 +186,62 @@ class _Turn:
     def over(self) -> bool:
         """Whether it is the turn of the next one."""
         return self.held.lost or monotonic() > self.until
+
+
+@dataclass
+class Awaited:
+    """Spaces whose work is awaited, and whether it is done."""
+
+    names: set[str]
+    done: bool = False
+
+
+class UsedSpaces:
+    """The spaces that this process used and whose work it did not await yet; thread-safe.
+
+    Where there are many, those whose work others have done are left out.
+    """
+
+    def __init__(self, queue: SpaceQueue) -> None:
+        self._queue = queue
+        self._names: set[str] = set()
+        self._most = _USED
+        self._lock = threading.Lock()
+
+    def add(self, name: str) -> None:
+        """Note that a space is used, unless it is being worked on."""
+        if name in self._names or self._queue.is_at_work(name):
+            return
+        with self._lock:
+            self._names.add(name)
+            full = len(self._names) > self._most
+            if full:  # nobody else looks meanwhile
+                self._most = 2 * len(self._names)
+        if full:
+            self._leave_out_finished()
+
+    @contextmanager
+    def awaited(self, names: set[str] | None) -> Iterator[Awaited]:
+        """The spaces whose work is awaited during the block, all if not named; they stay in use if it is not done."""
+        with self._lock:
+            awaited = Awaited(set(self._names) if names is None else names)
+            self._names -= awaited.names
+        try:
+            yield awaited
+        finally:
+            if not awaited.done:
+                with self._lock:
+                    self._names |= awaited.names
+
+    def _leave_out_finished(self) -> None:
+        with self._lock:
+            names = set(self._names)
+        finished: set[str] = set()
+        with suppress(StorageError):
+            finished = names - self._queue.unfinished(names)
+        with self._lock:
+            self._names -= finished
+            self._most = max(_USED, 2 * len(self._names))
 
 
 def finish(queue: SpaceQueue, work: Work, names: Iterable[str], timeout: float | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
+from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream import apply, golden
 from langmem_tiers.dream.types import (
@@ -217,12 +218,15 @@ def trial(
     """
     with store.writing() as connection:
         before = change_log.moment(connection, store.key)
-        known = notes.newest(connection, store.key)
+        known, at = notes.newest(connection, store.key), to_millis(material.at)
         apply.carry_out(connection, store.key, material, decision, settings, material.at)
         if store.model is not None and vectors:
-            model, new = store.model, [(known + 1, notes.newest(connection, store.key))]
-            for note in notes.without_vector(connection, store.key, model, new):
-                if note.text in vectors:
-                    embedding_cache.put(connection, store.key, model, [note.text_hash], vectors[note.text][None, :])
+            model, first, last = store.model, known + 1, notes.newest(connection, store.key)
+            missing = notes.without_vector(connection, store.key, model, [(first, last)])
+            embedded = [each for each in missing if each.text in vectors]
+            for note in embedded:
+                embedding_cache.put(connection, store.key, model, [note.text_hash], vectors[note.text][None, :])
+            if embedded:
+                change_log.append(connection, store.key, "notes.embedded", first, until=last, detail=model, at=at)
         yield RecallSource(store=store, before=before)
         connection.get_transaction().rollback()  # type: ignore[union-attr]

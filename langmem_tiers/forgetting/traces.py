@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.errors import StorageError
 from langmem_tiers.storage import facts, forgetting, purging
+from langmem_tiers.storage.database import engine_of
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -103,9 +104,9 @@ def count(memory: Backend, name: str) -> int:
 def _in_others(memory: Backend, name: str, act: Callable[[Database], int]) -> Others:
     """Do something with the records of each other space that has receipts that name a space; what it returns, added."""
     found, unreached = 0, []
-    for other in memory.names():
+    for other in memory.onlookers(name):
         try:
-            if other != name and memory.may_show(other, name):
+            if memory.may_show(other, name):
                 with memory.records(other) as database:
                     found += act(database)
         except StorageError as error:
@@ -121,6 +122,8 @@ def _clear_one(database: Database, name: str, traces: Traces | None, now: int) -
         every = forgetting.receipts_of_space(connection, space, name)
         found = every if traces is None else _of(every, traces)
         forgetting.drop_receipts(connection, space, list(found))
+        if len(found) == len(every):
+            engine_of(connection).drop_shown(connection, name)
         if found:
             purging.request(connection, space, at=now, now=True)
         upto = purging.wanted(connection, space)

@@ -10,18 +10,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy import Connection
 
-from langmem_tiers.errors import InvalidVector, ServerUnreachable
+from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes
 from langmem_tiers.storage.change_log import Change, Moment
-from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
+from langmem_tiers.storage.chroma_client import ChromaServers, CollectionGone, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.vector_search import best_by_drawer
+
+if TYPE_CHECKING:
+    from langmem_tiers.storage.postgres.server import PostgresRecords
 
 _PLACE = "chroma.collection"
 # A space with more vectors than this has a collection of its own.
@@ -44,7 +49,7 @@ class Shelf(ABC):
     KINDS: frozenset[change_log.Kind]
     EMBEDDED: change_log.Kind
 
-    def __init__(self, database: Database, model: str, server: ChromaServers | None, shard: str) -> None:
+    def __init__(self, database: PostgresRecords, model: str, server: ChromaServers | None, shard: str) -> None:
         self.model = model
         self._database = database
         self._space = database.space
@@ -53,6 +58,7 @@ class Shelf(ABC):
         self._shard = f"{shard}.{digest}{self.SUFFIX}"
         self._mark = _mark(self._space)
         self._fact = f"{_PLACE}:{digest}{self.SUFFIX}"
+        self._asked_for: Place | None = None
 
     @abstractmethod
     def _gone(self, change: Change) -> list[str]:
@@ -162,7 +168,7 @@ class Shelf(ABC):
 
         Raises:
             InvalidVector: the query's vector does not have the stored dimension.
-            ServerUnreachable: the server does not answer.
+            ServerUnreachable: the server does not answer, or has lost the collection: it is about to be filled again.
         """
         connection = moment.connection
         dimension = embedding_cache.known_dimension(connection, self._space, self.model)
@@ -174,9 +180,19 @@ class Shelf(ABC):
         found = {} if newer is None else dict(zip(newer.names, (newer.matrix @ query).tolist(), strict=True))
         place = None if self._given is None else self._place(connection)
         if place is not None:
-            for name, distance in self._server.query(place, self._mark, query, most):
+            for name, distance in self._on_server(place, query, most):
                 found.setdefault(name.partition(":")[2], 1.0 - distance)
         return sorted(found.items(), key=lambda item: -item[1])
+
+    def _on_server(self, place: Place, query: Vectors, most: int) -> list[tuple[str, float]]:
+        try:
+            return self._server.query(place, self._mark, query, most)
+        except CollectionGone:
+            if self._asked_for != place:
+                self._asked_for = place
+                with suppress(StorageError):  # somebody else who searches asks, too
+                    self._database.ask_for_work()
+            raise
 
     def _newer(self, connection: Connection) -> Named | None:
         """The vectors that the server has not got yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from typing import Any, Protocol, Self, cast
@@ -81,6 +81,12 @@ class SqlEngine(Protocol):
 
     def recording(self, connection: Connection, space: str) -> AbstractContextManager[list[Any]]:
         """Records which rows change during the block, as `ChangedRecord`s."""
+
+    def note_shown(self, connection: Connection, others: Collection[str]) -> None:
+        """Note that receipts of the space show something of these others, if that is how such receipts are found."""
+
+    def drop_shown(self, connection: Connection, other: str) -> None:
+        """Note that no receipt of the space shows anything of another one any more."""
 
     def sizes(self, connection: Connection) -> Sequence[Any]:
         """The tables of a space with the bytes that they take; none where that cannot be told."""

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import facts as fact_rows
-from langmem_tiers.storage import keyword, schema, seals
+from langmem_tiers.storage import keyword, receipts, schema, seals
 from langmem_tiers.storage.packed_text import PackedText
 from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import here, insert_new
@@ -188,6 +188,8 @@ def add(connection: Connection, space: str, name: str, found: Sequence[Row]) -> 
     """Insert rows as they are; all of them have the same columns."""
     if found:
         connection.execute(insert(_TABLES[name]), [{"space": space, **row} for row in found])
+        if _TABLES[name] is schema.receipts:
+            receipts.note_others(connection, (str(row["body"]) for row in found))
 
 
 def loose(connection: Connection, space: str) -> str:

@@ -38,7 +38,8 @@ def _size_of_sqlite(element: Any, compiler: Any, **how: Any) -> str:
 
 @compiles(size_of, "postgresql")
 def _size_of(element: Any, compiler: Any, **how: Any) -> str:
-    return f"octet_length({compiler.process(element.clauses, **how)})"
+    # U+0000 is stored as a character of four bytes.
+    return f"octet_length(replace({compiler.process(element.clauses, **how)}, chr(1114110), ' '))"
 
 
 class ending(GenericFunction[str]):
@@ -82,7 +83,7 @@ class json_group_array(GenericFunction[str]):
 
 @compiles(json_group_array, "postgresql")
 def _json_group_array(element: Any, compiler: Any, **how: Any) -> str:
-    return f"coalesce(json_agg({compiler.process(element.clauses, **how)})::text, '[]')"
+    return f"coalesce(json_agg({compiler.process(element.clauses, **how)}), '[]')"
 
 
 class json_array(GenericFunction[str]):
@@ -107,6 +108,8 @@ class json_extract(GenericFunction[str]):
 @compiles(json_extract, "postgresql")
 def _json_extract(element: Any, compiler: Any, **how: Any) -> str:
     held, path = (compiler.process(each, **how) for each in element.clauses)
+    # As JSON, too, U+0000 is what stands for it in texts.
+    held = rf"replace({held}, '\u0000', '\udbff\udffe')"
     return f"(({held})::jsonb #>> string_to_array(substr({path}, 3), '.'))"
 
 

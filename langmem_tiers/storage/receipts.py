@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, not_, or_, s
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.content import WITHHELD
 from langmem_tiers.storage import purging
+from langmem_tiers.storage.database import engine_of
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.storage.sealed_text import is_intact
@@ -95,6 +96,8 @@ def put(
         "deletions": deletions,
     }
     number: int | None = connection.execute(_PUT, row).scalar()
+    if number is not None and (others := _others(kept)):
+        engine_of(connection).note_shown(connection, others)
     if number is not None and number % _PRUNE_EVERY == 0:
         connection.execute(delete(receipts).where(*here(receipts, space), receipts.c.number <= number - most))
     return number
@@ -220,6 +223,27 @@ def _kept(row: Any) -> KeptRecall | None:
 def names(shown: str, body: str, of: str, numbers: Collection[int]) -> bool:
     """Whether a stored recall, as JSON, shows drawers of the space `of`, or looked at them."""
     return any(each in numbers for each in named_of(shown, body, of))
+
+
+def note_others(connection: Connection, bodies: Iterable[str]) -> None:
+    """Note which other spaces stored recalls, as JSON, show: rows that were not made by `put`."""
+    others: set[str] = set()
+    for body in bodies:
+        try:
+            held = orjson.loads(body)
+            named = {*(each[0] for each in held["candidates"]), *(each["space"] for each in held.get("known", ()))}
+            others |= {str(each) for each in named if each != held["space"]}
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            say(log, logging.WARNING, "unreadable_receipt_skipped", characters=len(body))
+    if others:
+        engine_of(connection).note_shown(connection, others)
+
+
+def _others(kept: KeptRecall) -> set[str]:
+    """The other spaces that a recall shows or looked at."""
+    receipt = kept.receipt
+    named = {space for space, *_ in kept.shown} | {each.space for each in receipt.known}
+    return named.union(each.space for each in receipt.candidates[:_CANDIDATES_KEPT]) - {receipt.space}
 
 
 def named_of(shown: str, body: str, of: str) -> list[int | str]:

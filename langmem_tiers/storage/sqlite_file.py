@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
@@ -50,6 +50,12 @@ class _SqliteWays:
         self.keyword = cache(FtsTable)
 
     recording = staticmethod(sqlite_recorder.recording)
+
+    def note_shown(self, connection: Connection, others: Collection[str]) -> None:
+        """Nothing: a look into the file tells."""
+
+    def drop_shown(self, connection: Connection, other: str) -> None:
+        """Nothing."""
 
     def sizes(self, connection: Connection) -> Sequence[Any]:
         """Each table with the bytes of its pages and those of its indexes; nothing if this SQLite cannot tell."""

@@ -162,8 +162,8 @@ def question(span: Noting, source: str, model: str, given: int, made: int, failu
 class Queue(Protocol):
     """A queue of work."""
 
-    def depth(self) -> int:
-        """How many spaces wait."""
+    def depth(self) -> int | None:
+        """How many spaces wait, None if that cannot be told now."""
 
 
 _queues: WeakSet[Queue] = WeakSet()
@@ -262,4 +262,6 @@ def _depth(_options: CallbackOptions) -> Iterable[Observation]:
 
     with _lock:
         queues = tuple(_queues)
-    yield Observation(sum(queue.depth() for queue in queues))
+    depths = [depth for queue in queues if (depth := queue.depth()) is not None]
+    if len(depths) == len(queues):
+        yield Observation(sum(depths))

@@ -86,6 +86,17 @@ noted = Table(
 )
 
 
+shown = Table(
+    "shown",
+    own,
+    Column("space", _TEXT, nullable=False),
+    Column("other", _TEXT, nullable=False, comment="Empty if any space may be meant."),
+    PrimaryKeyConstraint("space", "other"),
+    Index("shown_by_other", "other"),
+    comment="Spaces whose receipts show something of another one: whoever deletes it there looks at them.",
+)
+
+
 def _words(name: str) -> Table:
     return Table(
         name,
@@ -136,6 +147,19 @@ def everything() -> Iterator[str]:
     yield from _OF_WORDS
     yield from _noting()
     yield from _policies()
+
+
+def onlookers() -> Iterator[str]:
+    """What says which spaces show others; of those before it, nobody knows."""
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    yield str(CreateTable(shown, if_not_exists=True).compile(dialect=dialect))
+    yield "CREATE INDEX IF NOT EXISTS shown_by_other ON shown (other)"
+    yield "INSERT INTO shown (space, other) SELECT space, '' FROM spaces"
+    yield "ALTER TABLE shown ENABLE ROW LEVEL SECURITY"
+    yield "ALTER TABLE shown FORCE ROW LEVEL SECURITY"
+    named = f"current_setting('{SPACE_SETTING}', true)"
+    seen = f"{named} IN (space, other) OR other = ''"
+    yield f"CREATE POLICY own_space ON shown USING ({seen}) WITH CHECK (space = {named})"
 
 
 def queue() -> Iterator[str]:

@@ -36,8 +36,6 @@ _BY_STATE: tuple[tuple[str, type[StorageError], str], ...] = (
     ("57P", ServerUnreachable, "The server is going down or coming up"),
     ("08", ServerUnreachable, "The server cannot be reached"),
 )
-# What the driver says of a text before the server sees it.
-_NO_NUL = "cannot contain NUL"
 
 
 @contextmanager
@@ -62,8 +60,6 @@ def _known(error: exc.DBAPIError) -> tuple[type[StorageError], str] | None:
     for beginning, kind, what in _BY_STATE:
         if state.startswith(beginning):
             return kind, what
-    if _NO_NUL in str(error.orig):
-        raise InvalidText("A text holds the character U+0000, which PostgreSQL does not store.") from error
     if not state and isinstance(error, exc.OperationalError | exc.InterfaceError):
         said = str(error.orig)
         refused = ("password authentication", "no pg_hba.conf entry", "does not exist", "no password supplied")

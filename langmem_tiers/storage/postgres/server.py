@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from sqlalchemy import BigInteger, Connection, Engine, Integer, create_engine, delete, func, insert, select, text
+from sqlalchemy import BigInteger, Connection, Engine, Integer, create_engine, delete, event, func, insert, select, text
 from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -35,7 +35,7 @@ _SPACES_A_SHARD = 8
 _NUMERIC = 1700
 # Held while a process makes or changes the schema.
 _MAKING = 0x4C4D5469
-STEPS = {"create": ddl.everything, "queue": ddl.queue, "parts": ddl.parts}
+STEPS = {"create": ddl.everything, "queue": ddl.queue, "parts": ddl.parts, "onlookers": ddl.onlookers}
 """The schema's steps, in order; each is one that an older package goes on working with, or is a new schema."""
 
 _SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
@@ -46,6 +46,10 @@ _HOLD = text(f"SELECT token, {work_queue.CALLS}, {_SETTING} {_OF_SPACE}")
 _HOLD_RELAXED = text(f"SELECT token, {_SETTING}, {_RELAXED} {_OF_SPACE}")
 
 
+# What a connection carries beside its space: what is before the names of all spaces.
+_PREFIX = "prefix"
+
+
 class _PostgresWays:
     """What PostgreSQL does in its own way."""
 
@@ -54,6 +58,16 @@ class _PostgresWays:
 
     recording = staticmethod(recorder.recording)
 
+    def note_shown(self, connection: Connection, others: Collection[str]) -> None:
+        """Note that the space shows these others."""
+        rows = [{"space": space_of(connection), "other": _prefix_of(connection) + other} for other in others]
+        connection.execute(upsert(ddl.shown).on_conflict_do_nothing(), rows)
+
+    def drop_shown(self, connection: Connection, other: str) -> None:
+        """Note that it does not show another one any more."""
+        of_other = (ddl.shown.c.space == space_of(connection), ddl.shown.c.other == _prefix_of(connection) + other)
+        connection.execute(delete(ddl.shown).where(*of_other))
+
     def sizes(self, connection: Connection) -> Sequence[Any]:
         """Each table with the bytes of the space's rows, without indexes."""
         sums = (
@@ -61,6 +75,10 @@ class _PostgresWays:
             for name in (*ddl.tables(), *ddl.words)
         )
         return connection.execute(text(" UNION ALL ".join(sums)), {"space": space_of(connection)}).all()
+
+
+def _prefix_of(connection: Connection) -> str:
+    return str(connection.get_execution_options()[_PREFIX])
 
 
 _WAYS = _PostgresWays()
@@ -122,6 +140,16 @@ class PostgresServer:
         with self._connection() as connection:
             return connection.execute(select(1).where(ddl.spaces.c.space == self._prefix + name)).first() is not None
 
+    def onlookers(self, name: str) -> tuple[str, ...]:
+        """The spaces whose receipts may show something of this one, sorted; whether it is there or not."""
+        key = self._prefix + name
+        by = ddl.shown.c.space
+        wanted = select(by).where(ddl.shown.c.other.in_((key, "")), by.startswith(self._prefix, autoescape=True))
+        with self._connection() as connection:
+            connection.execute(_SEEN_FROM, {"space": key})
+            found = connection.execute(wanted.order_by(by)).scalars()
+            return tuple(dict.fromkeys(each.removeprefix(self._prefix) for each in found))
+
     def records(self, name: str) -> PostgresRecords:
         """The records of a space, which is begun if there is none."""
         key = self._prefix + name
@@ -135,7 +163,8 @@ class PostgresServer:
                 connection.execute(upsert(ddl.spaces).on_conflict_do_nothing(), row)
                 held = connection.execute(wanted).one()
         shard = f"langmem-{self._made:x}-{held.number // _SPACES_A_SHARD}"
-        return PostgresRecords(self._engine, key, held.token, self.where, shard)
+        engine = self._engine.execution_options(**{_PREFIX: self._prefix})
+        return PostgresRecords(engine, key, held.token, self.where, shard)
 
     def delete(self, name: str) -> bool:
         """Delete a space with all its rows; False if there was none."""
@@ -143,7 +172,7 @@ class PostgresServer:
         with self._connection() as connection:
             if connection.execute(_HOLD, {"space": key}).first() is None:
                 return False
-            for table in (*ddl.tables().values(), *ddl.words.values(), ddl.noted, ddl.spaces):
+            for table in (*ddl.tables().values(), *ddl.words.values(), ddl.noted, ddl.shown, ddl.spaces):
                 connection.execute(delete(table).where(table.c.space == key))
         return True
 
@@ -241,6 +270,15 @@ class PostgresRecords(Database):
                 work_queue.call(connection, self.space)
             yield connection
 
+    def ask_for_work(self) -> None:
+        """Have the background visit the space.
+
+        Raises:
+            StorageError: it comes with the next change.
+        """
+        with translated(self.where), self._writer.begin() as connection:
+            work_queue.ask(connection, self.space)
+
     def size(self) -> int:
         """Bytes of its rows, without indexes."""
         with self.reading() as connection:
@@ -277,6 +315,8 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise MissingExtra("psycopg", "postgres") from error
+    from langmem_tiers.storage.postgres import texts
+
     limits = {
         "search_path": f"{schema},pg_catalog",
         "lock_timeout": f"{int(settings.busy_timeout * 1000)}ms" if settings.busy_timeout else "1ms",
@@ -298,6 +338,7 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         # How many rows were new is asked of inserts too.
         execution_options={ENGINE: _WAYS, "preserve_rowcount": True},
     )
+    event.listen(engine, "connect", lambda connection, _record: texts.adapt(connection))
     # Limits such as "any number" are wider than the columns that they are compared with.
     engine.dialect.colspecs = {**engine.dialect.colspecs, Integer: _Wide, BigInteger: _Wide}
     engine.dialect.statement_compiler = _Compiler

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -64,6 +64,14 @@ _GIVE_BACK = text(
     """
 )
 _THERE = text("SELECT 1 FROM spaces WHERE space = :space")
+# What is due in a moment is most often what failed, and is tried again.
+_UNFINISHED = text(
+    f"""
+    SELECT space FROM spaces
+    WHERE space = ANY(:spaces) AND (leased_by IS NOT NULL OR work_at <= {_NOW} + {LEASE_SECONDS * 1000})
+    """
+)
+_FREE = text("SELECT 1 FROM spaces WHERE space = :space FOR NO KEY UPDATE SKIP LOCKED")
 _WAITING = text(
     f"""
     SELECT count(*) AS spaces, coalesce(max({_NOW} - work_at), 0) / 1000.0 AS seconds FROM spaces
@@ -78,6 +86,12 @@ def call(connection: Connection, space: str) -> None:
     """Say in a transaction that holds the row of a space that there is work; whoever is at that work need not."""
     if _at_work.get() != space:
         connection.execute(_CALL, {"space": space})
+
+
+def ask(connection: Connection, space: str) -> None:
+    """Say that there is work, unless somebody writes to the space, and says so themselves."""
+    if connection.execute(_FREE, {"space": space}).first() is not None:
+        call(connection, space)
 
 
 class Waiting(NamedTuple):
@@ -131,6 +145,14 @@ class SpaceQueue(ABC):
         """
 
     @abstractmethod
+    def unfinished(self, names: Iterable[str]) -> set[str]:
+        """Those of some spaces that have work left, or soon will.
+
+        Raises:
+            StorageError: the server cannot be asked.
+        """
+
+    @abstractmethod
     def working_on(self, held: Held) -> AbstractContextManager[None]:
         """Keep the lease of a space during the block, and give it back at the end.
 
@@ -163,6 +185,12 @@ class WorkQueue(SpaceQueue):
         """Whether there is such a space."""
         with self._connection() as connection:
             return connection.execute(_THERE, {"space": self._prefix + name}).first() is not None
+
+    def unfinished(self, names: Iterable[str]) -> set[str]:
+        """Those of some spaces that have work left, or soon will."""
+        given = {"spaces": [self._prefix + name for name in names]}
+        with self._connection() as connection:
+            return {str(key).removeprefix(self._prefix) for key in connection.execute(_UNFINISHED, given).scalars()}
 
     def waiting(self) -> Waiting:
         """How many spaces wait, and how long."""
@@ -253,6 +281,13 @@ class SpreadQueue(SpaceQueue):
     def has(self, name: str) -> bool:
         """Whether there is such a space."""
         return chosen(name, self._queues).has(name)
+
+    def unfinished(self, names: Iterable[str]) -> set[str]:
+        """Those of some spaces that have work left, or soon will."""
+        of_queue: dict[SpaceQueue, list[str]] = {}
+        for name in names:
+            of_queue.setdefault(chosen(name, self._queues), []).append(name)
+        return {name for queue, some in of_queue.items() for name in queue.unfinished(some)}
 
     def waiting(self) -> Waiting:
         """How many spaces wait in all databases, and how long."""
