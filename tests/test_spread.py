@@ -21,7 +21,7 @@ from tests import engines, servers
 on_servers = pytest.mark.skipif(
     engines.ENGINE != "postgres" or not servers.have_postgres(), reason="make test-servers runs it"
 )
-pytestmark = pytest.mark.xdist_group("servers")
+pytestmark = [pytest.mark.by_address, pytest.mark.xdist_group("servers")]
 USERS = [f"user{number}" for number in range(8)]
 ASKED = "Which badge does the archive have?"
 
@@ -160,8 +160,8 @@ def test_a_database_from_before_there_were_several_is_the_only_one(databases):
     with opened(databases[0]) as memory:
         tell(memory)
     with psycopg.connect(databases[0]) as connection:
-        connection.execute("DROP TABLE langmem_tiers.part")
-        connection.execute("DELETE FROM langmem_tiers.schema_steps WHERE name = 'parts'")
+        connection.execute("DROP TABLE langmem_tiers.part, langmem_tiers.shown")
+        connection.execute("DELETE FROM langmem_tiers.schema_steps WHERE name IN ('parts', 'onlookers')")
     with opened(databases[0]) as memory:
         assert len(memory.spaces()) == len(USERS)
     with pytest.raises(OtherDatabases, match="1 of 1"):
