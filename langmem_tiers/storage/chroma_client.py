@@ -42,10 +42,6 @@ class Place(NamedTuple):
         return ".of." not in self.name
 
 
-class CollectionGone(ServerUnreachable):
-    """The server has no such collection, or another one of this name."""
-
-
 class Named(NamedTuple):
     """Vectors as rows, and the name of each in its space."""
 
@@ -167,13 +163,13 @@ class ChromaServer:
         """The collection that is meant.
 
         Raises:
-            CollectionGone: there is none, or another one of this name.
+            ServerUnreachable: there is none, or another one of this name.
         """
         known = self._collections.get(place.name)
         if known is None or str(known.id) != place.id:
             known = self._looked_up(place)
         if known is None:
-            raise CollectionGone(f"The collection {place.name} on {self.where} is not the one that was filled.")
+            raise ServerUnreachable(f"The collection {place.name} on {self.where} is not the one that was filled.")
         return known
 
     def _looked_up(self, place: Place) -> Any | None:
@@ -211,12 +207,12 @@ class ChromaServer:
         except ServerUnreachable:
             raise
         except Exception as error:
+            if not _is_missing(error):
+                self._away_until = monotonic() + _REST
             self._collections.clear()
-            told = f"The Chroma server {self.where} failed: {type(error).__name__}: {str(error)[:200]}."
-            if _is_missing(error):
-                raise CollectionGone(told) from error
-            self._away_until = monotonic() + _REST
-            raise ServerUnreachable(told) from error
+            raise ServerUnreachable(
+                f"The Chroma server {self.where} failed: {type(error).__name__}: {str(error)[:200]}."
+            ) from error
 
 
 class ChromaServers:

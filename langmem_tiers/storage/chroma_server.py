@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes
 from langmem_tiers.storage.change_log import Change, Moment
-from langmem_tiers.storage.chroma_client import ChromaServers, CollectionGone, Named, Place
+from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.vector_search import best_by_drawer
@@ -187,10 +187,10 @@ class Shelf(ABC):
     def _on_server(self, place: Place, query: Vectors, most: int) -> list[tuple[str, float]]:
         try:
             return self._server.query(place, self._mark, query, most)
-        except CollectionGone:
-            if self._asked_for != place:
-                self._asked_for = place
-                with suppress(StorageError):  # somebody else who searches asks, too
+        except ServerUnreachable:
+            with suppress(StorageError):  # somebody else who searches asks, too
+                if self._asked_for != place and not self._server.is_anywhere(place):
+                    self._asked_for = place
                     self._database.ask_for_work()
             raise
 
