@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from langmem_tiers import arguments
+from langmem_tiers import arguments, replies
 from langmem_tiers.access import Access, Roles
 from langmem_tiers.backends import Backend
 from langmem_tiers.background import leasing, resting
@@ -331,6 +331,11 @@ class Runtime:
     def _round(self, name: str, stop: Callable[[], bool]) -> tuple[WorkLeft, float | None]:
         """Do the jobs of a space; returns what is left, and in how many seconds it is due again, None if never."""
         leaving = partial(self._spaces.is_kept_closed, name)
+
+        def stopped() -> bool:
+            replies.give_way()
+            return stop() or leaving()
+
         if leaving():
             return WorkLeft.DONE, _RETRY
         if not self.layered.of(name).enabled or not self.backend.has(name):
@@ -338,7 +343,7 @@ class Runtime:
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
             jobs, head, store.at_rest = self.jobs(store), resting.head_of(store), None
-            outcome = jobs.run(lambda: stop() or leaving())
+            outcome = jobs.run(stopped)
             later = jobs.seconds_to_next(store)
             if outcome is WorkLeft.DONE:
                 store.at_rest = resting.after_visit(store, head, self._ways(name), later, self.clock)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Sized
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
-from langmem_tiers import arguments
+from langmem_tiers import arguments, replies
 from langmem_tiers.space_records import SpaceRecords
 from langmem_tiers.space_upkeep import SpaceUpkeep
 from langmem_tiers.twins import twin
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from langmem_tiers.layers import Layer, LayerFound
     from langmem_tiers.runtime import Runtime
     from langmem_tiers.working.working_memory import WorkingMemory
+
+# Turns that are stored after a reply; more of them are brought from elsewhere, and nobody waits for them.
+_OF_A_REPLY = 4
 
 
 class Space(SpaceRecords, SpaceUpkeep):
@@ -171,7 +175,9 @@ class Space(SpaceRecords, SpaceUpkeep):
         context = self.context.of_agent(conversation.agent)
         if not context.settings.tracks:
             return TrackReport(session=conversation.session or "")
-        return track(context, turns, conversation)
+        many = isinstance(turns, Sized) and len(turns) > _OF_A_REPLY and not conversation.history
+        with nullcontext() if many else replies.running():
+            return track(context, turns, conversation)
 
     atrack = twin(track)
 

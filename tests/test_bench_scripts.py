@@ -55,7 +55,8 @@ def test_recall_is_timed(run):
 
 @pytest.mark.model
 def test_the_track_node_embeds_nothing(run):
-    assert run("post_turn.py", "--drawers", 40, "--turns", 5)["embedded on this path"] == "no"
+    row = run("post_turn.py", "--drawers", 40, "--turns", 5, "--threads", 1, "--rounds", 1, "--backlog", 20)
+    assert (row["background"], row["embedded on this path"]) == ("at work", "no")
 
 
 @pytest.mark.model

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
+from langmem_tiers import replies
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidSettings, InvalidVector
 from langmem_tiers.models.embedder import Embedder, resolve
 from langmem_tiers.models.langchain_embedder import LangChainEmbedder, unit
@@ -98,11 +99,11 @@ def test_threads_share_one_loaded_model(minilm):
 
 @pytest.mark.model
 @pytest.mark.parametrize(("longest", "waits"), [(60.0, True), (0.0, False)])
-def test_documents_give_way_to_a_query_for_a_limited_time(minilm, monkeypatch, longest, waits):
+def test_documents_give_way_to_replies_for_a_limited_time(minilm, monkeypatch, longest, waits):
     monkeypatch.setattr("langmem_tiers.models.minilm.LONGEST_WAY", longest)
     rows = []
     thread = Thread(target=lambda: rows.extend(minilm.embed_documents(["a document"] * 40)))
-    with minilm._before_documents():
+    with replies.running():
         thread.start()
         thread.join(0.5 if waits else None)
         assert (rows == []) is waits

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from langmem_tiers import replies
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.palace.closets import RECENT, ClosetDecision, decide_closets
 from langmem_tiers.palace.wings import RecurringName, decide_wing, recurring_names
@@ -120,7 +121,7 @@ def pending(database: Database) -> int:
 
 def _plan_room(connection: Connection, space: str, room: int) -> _RoomPlan:
     last = closets.last_of(connection, space, room, recent=RECENT)
-    decisions = decide_closets(closets.unfiled(connection, space, room), last)
+    decisions = decide_closets(replies.between(closets.unfiled(connection, space, room)), last)
     return _RoomPlan(room=room, closet=last.number if last else None, decisions=decisions)
 
 
@@ -129,10 +130,10 @@ def _plan_wings(connection: Connection, space: str) -> _WingPlan:
     wings = rooms.every_wing(connection, space)
     general = {wing.number for wing in wings if wing.kind == "general"}
     looked_at = [room for room in rooms.every(connection, space) if room.wing in general][-_ROOMS_LOOKED_AT:]
-    texts = [closets.user_texts(connection, space, room.number) for room in looked_at]
-    names = recurring_names(texts, known=wings)
+    texts = [closets.user_texts(connection, space, room.number) for room in replies.between(looked_at)]
+    names = recurring_names(replies.between(texts), known=wings)
     known = [*wings, *(Wing(number=0, slug=each.slug, name=each.name, kind="subject") for each in names)]
-    decisions = [decide_wing(said, project=None, agent=None, known=known) for said in texts]
+    decisions = [decide_wing(said, project=None, agent=None, known=known) for said in replies.between(texts)]
     moves = [(room.number, new.slug) for room, new in zip(looked_at, decisions, strict=True) if new.kind != "general"]
     return _WingPlan(names=names, moves=moves)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
@@ -51,7 +51,7 @@ class ClosetDecision:
     name: str | None
 
 
-def decide_closets(turns: Sequence[ClosetTurn], open_closet: OpenCloset | None = None) -> list[ClosetDecision]:
+def decide_closets(turns: Iterable[ClosetTurn], open_closet: OpenCloset | None = None) -> list[ClosetDecision]:
     """A decision for each turn, in order; the same whether turns arrive at once or in batches.
 
     A user's turn opens a closet if it announces a change ("by the way") or hardly shares a word with the turns before

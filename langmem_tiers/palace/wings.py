@@ -44,7 +44,7 @@ def decide_wing(first_texts: Sequence[str], *, project: str | None, agent: str |
     return mentioned or _wing(GENERAL, "general", known)
 
 
-def recurring_names(sessions: Sequence[Sequence[str]], *, known: Collection[Wing] = ()) -> list[RecurringName]:
+def recurring_names(sessions: Iterable[Sequence[str]], *, known: Collection[Wing] = ()) -> list[RecurringName]:
     """The capitalised names in at least 2 sessions and 3 turns that have no wing yet, the most frequent first.
 
     A name must occur inside a sentence at least once: at the beginning, any word has a capital. Names that mean one

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
+from langmem_tiers import replies
 from langmem_tiers.clock import to_millis
 from langmem_tiers.columns import records
 from langmem_tiers.errors import InvalidVector, ServerUnreachable
@@ -121,7 +122,7 @@ def recall(
         return _off(context, request)
 
     def recalled() -> Recalled:
-        with embedding(context, request.query), ExitStack() as stack:
+        with replies.running(), embedding(context, request.query), ExitStack() as stack:
             spaces = context.sources()
             sources = [RecallSource(store=stack.enter_context(each.open())) for each in spaces]
             left_out = {each.name for each in context.fallbacks} - {each.name for each in spaces}

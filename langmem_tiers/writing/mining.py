@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from langmem_tiers import replies
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import tombstones
 from langmem_tiers.knowledge.ingest import DELETED, ingest
@@ -295,7 +296,8 @@ def by_rule(
 
 
 def _is_trusted(turn: Said) -> bool:
-    """Whether a turn is free of instructions and of what others wrote."""
+    """Whether a turn is free of instructions and of what others wrote; gives way before it is read."""
+    replies.give_way()
     return tainted(turn) is None
 
 
