@@ -7,6 +7,7 @@ file, stays where it is.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 
@@ -15,11 +16,44 @@ import pytest
 from langmem_tiers import backends
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.chroma_client import ChromaServers
+from langmem_tiers.storage.packed_text import unpacked
 from langmem_tiers.storage.postgres.server import PostgresServer
 
 ENGINE = os.environ.get("ENGINE", "folder")
 ADDRESS = os.environ.get("POSTGRES", "")
 CHROMA = os.environ.get("CHROMA", "")
+
+
+def kept(path: Path, gone: Iterable[str] = ()) -> bytes:
+    """All that is kept of a memory in this folder, as bytes: its files, and its rows on the server.
+
+    Rows of spaces that are `gone` are looked for, too.
+    """
+    files = b"\n".join(file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file())
+    return files if ENGINE == "folder" else b"\n".join((files, *_rows(_prefix(path), gone)))
+
+
+def _rows(prefix: str, gone: Iterable[str]) -> Iterator[bytes]:
+    import psycopg
+
+    from langmem_tiers.storage.postgres import ddl
+
+    tables = (*ddl.tables(), *ddl.words, ddl.noted.name, ddl.shown.name)
+    with psycopg.connect(ADDRESS, options="-c search_path=langmem_tiers") as connection:
+        rows = connection.execute("SELECT space FROM spaces WHERE starts_with(space, %s)", [prefix]).fetchall()
+        for space in {*(space for (space,) in rows), *(prefix + name for name in gone)}:
+            connection.execute("SELECT set_config('langmem_tiers.space', %s, false)", [space])
+            for table in tables:
+                for row in connection.execute(f"SELECT * FROM {table}"):
+                    yield from map(_bytes, row)
+
+
+def _bytes(value: object) -> bytes:
+    return unpacked(value).encode() or value if isinstance(value, bytes) else str(value).encode()
+
+
+def _prefix(path: Path) -> str:
+    return blake2b(str(path).encode(), digest_size=8).hexdigest() + ":"
 
 
 def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,8 +62,7 @@ def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def on_server(path: Path, settings: Settings) -> backends.Backend:
         in_folder(path, settings).close()
-        prefix = blake2b(str(path).encode(), digest_size=8).hexdigest() + ":"
         chroma = ChromaServers([CHROMA]) if CHROMA else None
-        return backends.ServerBackend(PostgresServer(ADDRESS, settings.storage, prefix=prefix), chroma)
+        return backends.ServerBackend(PostgresServer(ADDRESS, settings.storage, prefix=_prefix(path)), chroma)
 
     monkeypatch.setattr(backends, "in_folder", on_server)

@@ -6,6 +6,7 @@ import pytest
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.errors import ForgetChanged, InvalidInput
+from tests import engines
 
 
 def _said(role, content, message_id):
@@ -187,7 +188,7 @@ def test_a_note_keeps_what_the_forgotten_message_did_not_say(space):
 
 
 def _bytes(space):
-    return b"\n".join(path.read_bytes() for path in space.memory.path.rglob("*") if path.is_file()).lower()
+    return engines.kept(space.memory.path).lower()
 
 
 def test_a_session_goes_with_what_was_noted_for_it(space):

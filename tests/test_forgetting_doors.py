@@ -13,6 +13,7 @@ from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.app import app
 from langmem_tiers.integrations.store import TieredStore
 from langmem_tiers.integrations.tools import FORGETTING_TOOLS, memory_tools, space_tools
+from tests import engines
 
 CANARY = "kz77qx41"
 
@@ -25,10 +26,6 @@ def memory(tmp_path):
         alice.track([Turn(role="user", content=text, message_id=f"a{n}") for n, text in enumerate(said)], session="s")
         opened.flush()
         yield opened
-
-
-def _bytes_of(folder):
-    return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
 
 
 def _run(memory, *words, given=None):
@@ -44,7 +41,7 @@ def test_the_tool_shows_first_and_deletes_when_it_is_called_again(memory):
     assert len(memory.user("alice").drawers()) == 2
     token = re.search(r"confirm=(\w+)", shown)[1]
     assert "1 drawers" in tool.invoke({"query": "badge", "confirm": token})
-    assert CANARY.encode() not in _bytes_of(memory.path)
+    assert CANARY.encode() not in engines.kept(memory.path)
 
 
 def test_the_tool_is_made_only_where_it_is_named(memory):
@@ -68,19 +65,19 @@ def test_the_command_prints_what_would_go_and_deletes_nothing(memory):
     result = _run(memory, "forget", "--query", "badge", "--dry-run")
     assert result.exit_code == 0
     assert CANARY in result.output
-    assert CANARY.encode() in _bytes_of(memory.path)
+    assert CANARY.encode() in engines.kept(memory.path)
 
 
 def test_the_command_refuses_where_nobody_can_be_asked(memory):
     result = _run(memory, "forget", "--query", "badge")
     assert result.exit_code == 1
-    assert CANARY.encode() in _bytes_of(memory.path)
+    assert CANARY.encode() in engines.kept(memory.path)
 
 
 def test_the_command_forgets_with_yes(memory):
     result = _run(memory, "forget", "--message", "a0", "--yes", "--json")
     assert json.loads(result.stdout)["counts"]["drawers"] == 1
-    assert CANARY.encode() not in _bytes_of(memory.path)
+    assert CANARY.encode() not in engines.kept(memory.path)
 
 
 def test_what_would_go_is_shown_beside_the_json_and_agreed_to(memory, offline_environment):
@@ -105,7 +102,7 @@ def test_the_command_forgets_a_whole_user(memory):
     assert "alice" in _run(memory, "forget", "--everything", "--dry-run").output
     assert _run(memory, "forget", "--everything", "--yes").exit_code == 0
     assert _run(memory, "show", "a0").exit_code == 1
-    assert b"alice" not in _bytes_of(memory.path)
+    assert b"alice" not in engines.kept(memory.path)
 
 
 def test_what_is_deleted_from_the_store_goes_from_the_files_in_a_quiet_moment(memory, tmp_path):

@@ -1,7 +1,5 @@
 """Asking the knowledge graph: neighbours, ways, timelines, changes, and whom a mention means."""
 
-import sqlite3
-from contextlib import closing
 from datetime import UTC, date, datetime
 
 import networkx as nx
@@ -524,9 +522,8 @@ def test_the_vectors_of_names_are_kept(tmp_path):
         assert asked == embedder.documents_embedded == 1
         memory.user("bob").graph.delete_entity("annual garden festival")
         assert memory.user("bob").graph.resolve("festival of gardens").matches == ()
-    (database,) = tmp_path.rglob("memory.db")
-    with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute("SELECT count(*) FROM embeddings").fetchone() == (0,)
+        with memory.use("users/bob") as store, store.reading() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM embeddings").scalar_one() == 0
 
 
 def test_without_vectors_a_mention_is_resolved_by_its_letters(tmp_path):

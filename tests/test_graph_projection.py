@@ -86,6 +86,7 @@ def test_what_is_written_is_seen_by_the_next_question(alice):
     assert len(alice.graph.neighbours("Berlin").relations) == 2
 
 
+@pytest.mark.folder
 def test_what_is_deleted_is_gone_from_the_graph_and_its_file(folder):
     with opened(folder) as memory:
         graph = memory.user("alice").graph
@@ -278,6 +279,7 @@ def test_a_process_that_dies_leaves_a_graph_that_is_made_whole(folder, offline_e
 # The file
 
 
+@pytest.mark.folder
 def test_the_file_is_node_link_data_that_networkx_reads(folder):
     written = json.loads(file_of(folder).read_text())
     assert written["format"] == 1
@@ -285,6 +287,7 @@ def test_the_file_is_node_link_data_that_networkx_reads(folder):
     assert (type(read), read.number_of_nodes(), read.number_of_edges()) == (nx.MultiDiGraph, 6, 5)
 
 
+@pytest.mark.folder
 def test_the_graph_opens_from_its_file_and_the_tail_of_the_log(folder, caplog):
     shutil.copy(file_of(folder), folder / "kept.json")
     with opened(folder) as memory:
@@ -296,6 +299,7 @@ def test_the_graph_opens_from_its_file_and_the_tail_of_the_log(folder, caplog):
     assert caplog.messages == []
 
 
+@pytest.mark.folder
 def test_the_file_is_what_is_read(folder):
     """With a hash of its own, what the file says is believed: else no test here would show that it is read at all."""
     body = json.loads(file_of(folder).read_text())
@@ -373,6 +377,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_file_that_is_not_good_is_not_used_and_one_line_says_why(folder, caplog, fault):
     fault(file_of(folder))
@@ -387,6 +392,7 @@ def test_a_file_that_is_not_good_is_not_used_and_one_line_says_why(folder, caplo
         assert FAULTS[fault] in line
 
 
+@pytest.mark.folder
 def test_every_bit_of_a_file_is_watched(folder):
     file = file_of(folder)
     written = file.read_bytes()
@@ -403,6 +409,7 @@ def test_every_bit_of_a_file_is_watched(folder):
         assert store.graph.require_usable(now) is not None
 
 
+@pytest.mark.folder
 def test_a_file_that_was_not_good_is_written_anew(folder):
     truncate(file_of(folder))
     with opened(folder) as memory:
@@ -411,6 +418,7 @@ def test_a_file_that_was_not_good_is_written_anew(folder):
         assert [each for each in memory.user("alice").doctor() if each.level == "problem"] == []
 
 
+@pytest.mark.folder
 def test_a_deleted_file_is_no_fault(folder, caplog):
     file_of(folder).unlink()
     with caplog.at_level(logging.INFO, LOGGER), opened(folder) as memory:
@@ -420,6 +428,7 @@ def test_a_deleted_file_is_no_fault(folder, caplog):
     assert file_of(folder).exists()
 
 
+@pytest.mark.folder
 def test_a_database_put_back_from_a_backup_and_written_on_is_noticed(folder, caplog):
     (database,) = folder.rglob("memory.db")
     shutil.copy(database, folder / "backup.db")
@@ -437,6 +446,7 @@ def test_a_database_put_back_from_a_backup_and_written_on_is_noticed(folder, cap
     assert "other records" in caplog.text
 
 
+@pytest.mark.folder
 def test_the_doctor_finds_nothing_wrong_with_a_good_graph_and_rebuilding_says_what_it_did(folder):
     with opened(folder) as memory:
         alice = memory.user("alice")
@@ -447,6 +457,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_good_graph_and_rebuilding_says_wh
         assert file_of(folder).exists()
 
 
+@pytest.mark.folder
 def test_the_doctor_finds_a_graph_that_is_not_what_the_records_say_and_rebuilding_mends_it(folder):
     (database,) = folder.rglob("memory.db")
     with closing(sqlite3.connect(database)) as connection, connection:
@@ -460,6 +471,7 @@ def test_the_doctor_finds_a_graph_that_is_not_what_the_records_say_and_rebuildin
         assert len(alice.graph.neighbours("Berlin", predicates=["knows"]).relations) == 1
 
 
+@pytest.mark.folder
 def test_the_doctor_finds_relations_of_nobody(folder):
     (database,) = folder.rglob("memory.db")
     with closing(sqlite3.connect(database)) as connection, connection:
@@ -475,6 +487,7 @@ def test_the_doctor_finds_relations_of_nobody(folder):
 # When it is written
 
 
+@pytest.mark.folder
 def test_the_file_is_written_when_enough_has_changed(memory, alice):
     fill(alice, 3)
     with memory.use(alice.name) as store:
@@ -487,12 +500,14 @@ def test_the_file_is_written_when_enough_has_changed(memory, alice):
         assert store.graph.checkpoint()
 
 
+@pytest.mark.folder
 def test_a_graph_that_was_not_used_is_not_written(tmp_path):
     with opened(tmp_path) as memory:
         fill(memory.user("alice"))
     assert list(tmp_path.rglob("graph.json")) == []
 
 
+@pytest.mark.folder
 def test_an_empty_graph_has_no_file(tmp_path):
     with opened(tmp_path) as memory:
         assert memory.user("alice").graph.resolve("Anna").matches == ()
@@ -500,6 +515,7 @@ def test_an_empty_graph_has_no_file(tmp_path):
     assert list(tmp_path.rglob("graph.json")) == []
 
 
+@pytest.mark.folder
 def test_graphs_are_written_when_spaces_make_room_for_others(tmp_path):
     with opened(tmp_path, settings=Settings(storage=StorageSettings(memory_mb=0))) as memory:
         for name in ("alice", "bob"):
@@ -509,6 +525,7 @@ def test_graphs_are_written_when_spaces_make_room_for_others(tmp_path):
     assert len(list(tmp_path.rglob("graph.json"))) == 2
 
 
+@pytest.mark.folder
 def test_a_file_that_can_not_be_written_costs_nothing_but_a_warning(tmp_path, caplog):
     with opened(tmp_path) as memory:
         alice = memory.user("alice")
@@ -521,6 +538,7 @@ def test_a_file_that_can_not_be_written_costs_nothing_but_a_warning(tmp_path, ca
         assert len(memory.user("alice").graph.neighbours("Berlin").relations) == 2
 
 
+@pytest.mark.folder
 def test_what_a_killed_process_left_half_written_is_cleared_away(folder):
     import os
 

@@ -860,6 +860,7 @@ def test_counts(graph, clock, merged):
     assert graph.stats(now=clock() + timedelta(days=3000)).current == 2
 
 
+@pytest.mark.folder
 def test_a_write_beside_thousands_of_relations_reads_only_what_bears_on_it(alice, graph):
     with writing(alice.context) as within:
         hub, other = upsert_entity(within, NamedEntity(name="Hub")), upsert_entity(within, NamedEntity(name="Other"))

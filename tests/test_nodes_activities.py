@@ -106,6 +106,7 @@ def test_what_a_flush_node_said_itself_is_not_said_again(tmp_path, clock):
     assert "memory_mined" in events
 
 
+@pytest.mark.folder
 def test_activities_that_can_not_be_read_cost_nobody_the_recall(memory, alice, graph, caplog):
     remember(alice, FACT)
     with memory.use("users/alice") as store, store.writing() as connection:

@@ -326,6 +326,7 @@ def test_on_the_command_line(tmp_path, capsys, monkeypatch):
     assert run("save", "session/abc/x")[0] == 2
 
 
+@pytest.mark.folder
 def test_what_was_saved_before_sizes_were_kept_is_listed_with_its_size(tmp_path):
     with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
         memory.user("alice").working.save("session/abc/page", "wörd " * 4000)
