@@ -80,6 +80,7 @@ def test_the_command_forgets_with_yes(memory):
     assert CANARY.encode() not in engines.kept(memory.path)
 
 
+@pytest.mark.folder
 def test_what_would_go_is_shown_beside_the_json_and_agreed_to(memory, offline_environment):
     path, (parent, child) = memory.path, pty.openpty()
     memory.close()
