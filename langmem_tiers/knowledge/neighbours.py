@@ -14,7 +14,7 @@ from langmem_tiers.knowledge.search import terms
 from langmem_tiers.language.paraphrase import says_the_same
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.records import Entry
-from langmem_tiers.storage.change_log import moment
+from langmem_tiers.storage.change_log import moment, moment_after
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.store import SpaceStore
 
@@ -92,7 +92,7 @@ def same_by_words(
 
     `settled` says that this has not written anything yet.
     """
-    at = moment(connection, store.key, settled=settled)
+    at = moment_after(connection, store.key, store.notes.position, settled=settled)
     hits = store.notes.search(at, terms(text), None, _MOST, kinds={"entry"})
     same = {hit.ref: hit.vector for hit in hits if says_the_same(text, hit.text, least=least)}
     return Neighbours(position=at.head, found={text: same})

@@ -96,6 +96,7 @@ def _added(graph: GraphTransaction, new: NewRelation, said_as: str, named: Seque
     subject, target = _ends(graph, new)
     row, draft = _rows(graph, new, said_as)
     rivals = rivals_of(graph, row)
+    met = graph.ends_of(rivals)
     placed = place(_interval(graph, row, draft), _intervals(graph, rivals), graph.now)
     row = _stored(graph, row, new, placed, rivals)
     by_tool = rank_of(new.origin, new.authority) < 0
@@ -107,7 +108,7 @@ def _added(graph: GraphTransaction, new: NewRelation, said_as: str, named: Seque
     if by_tool and own.last.reason in DISPLACING:
         raise AuthorityTooLow(f"A tool's result does not change what was said of {subject.name[:80]!a}.")
     changed = [each for each in written if each.number != row.number]
-    ends = [each for each in (subject, target) if isinstance(each, Entity)]
+    ends = [*met, *(each for each in (subject, target) if isinstance(each, Entity))]
     bare = () if new.evidence or own.number in {each.number for each in rivals} else (own.number,)
     relation, *others = graph.relations([own, *changed], known=(*rivals, own), ends=ends, bare=bare)
     return RelationLanded(relation=relation, outcome=placed.outcome, changed=tuple(others))

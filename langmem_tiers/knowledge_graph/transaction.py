@@ -36,6 +36,7 @@ class GraphTransaction:
         self.settings = settings or Settings()
         self._added: set[int] = set()
         self._alone: set[int] = set()
+        self._standing: set[int] = set()
         self._related: set[int] = set()
         self._reserved: defaultdict[str, list[int]] = defaultdict(list)
         self._changed: dict[Kind, set[int]] = {"entities.changed": set(), "relations.changed": set()}
@@ -85,6 +86,14 @@ class GraphTransaction:
         self._alone |= found.alone
         return found.by_slug
 
+    def ends_of(self, rows: Iterable[RelationRow]) -> list[Entity]:
+        """The entities that relations lead to, but for those that were merged into others or are known already."""
+        targets = {row.object for row in rows if row.object is not None}
+        found = entities.by_numbers(*self.at, {each for each in targets if not self._is_alone(each)})
+        standing = [each for each in found.values() if each.merged_into is None]
+        self._standing.update(each.number for each in standing)
+        return standing
+
     def _is_alone(self, number: int) -> bool:
         """Whether an entity is known to be neither merged into another nor another into it."""
         return number in self._added or number in self._alone
@@ -103,7 +112,7 @@ class GraphTransaction:
 
     def canonical(self, number: int) -> int:
         """The number of the canonical entity: itself, or the end of its chain of merges."""
-        if self._is_alone(number) or number not in self._merged_into:
+        if number in self._standing or self._is_alone(number) or number not in self._merged_into:
             return number
         return entities.end_of_merges(number, self._merged_into)
 
@@ -127,6 +136,7 @@ class GraphTransaction:
         self.__dict__.pop("_behind", None)
         self._added.clear()
         self._alone.clear()
+        self._standing.clear()
 
     # Relations and who may change them.
 

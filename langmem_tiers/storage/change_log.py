@@ -73,6 +73,15 @@ def moment(connection: Connection, space: str, until: int | None = None, *, sett
     return Moment(connection, int(newest or 0), until, settled)
 
 
+def moment_after(connection: Connection, space: str, position: int, *, settled: bool = False) -> Moment:
+    """The same for a follower that is at a position: if it is only a little behind, its news come along."""
+    news = _plausible(_ANY_BEHIND.rows(connection, space=space, after=position - 1, most=_FEW)) if position else []
+    # Another first change than the one that was followed last: the log was rolled back.
+    if len(news) in (0, _FEW) or news[0].position != position:
+        return moment(connection, space, settled=settled)
+    return Moment(connection, news[-1].position, settled=settled, recent=news)
+
+
 class Change(NamedTuple):
     """One line of the log; `until` equals `subject` where a change covers one record."""
 

@@ -96,6 +96,10 @@ class _State:
 class Notes(Protocol):
     """Finds the notes of one space; without a model, by their words only."""
 
+    @property
+    def position(self) -> int:
+        """How far it has followed the log of changes; 0 if it does not."""
+
     def search(
         self,
         moment: Moment,
@@ -141,6 +145,12 @@ class NoteSearch:
         self._held: _Held | None = None
         self._writers: WeakKeyDictionary[Connection, _Held] = WeakKeyDictionary()
         self._lock = threading.Lock()
+
+    @property
+    def position(self) -> int:
+        """How far it has followed the log."""
+        held = self._held
+        return 0 if held is None else held.upto
 
     def search(
         self,
