@@ -16,6 +16,7 @@ from langmem_tiers.knowledge.preferences import held_back
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.records import GAVE_WAY, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, entries, notes
+from langmem_tiers.storage.entries import PutEntry
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.wording import beginning
 
@@ -112,12 +113,18 @@ class EntryWriter:
 
     def add(self, new: NewEntry, evidence: Cited = (), dates: tuple[int, int] | None = None) -> Entry:
         """Store an entry and its evidence; `dates` as for `place`."""
-        new = replace(new, metadata=held_back(new.content, new.category, new.metadata))
-        note = _note(new) if new.status == "active" else None
-        entry = entries.put(self.connection, self.space, new, self.now, note, dates)
+        (entry,) = self.add_all([(new, dates)])
         if entries.add_evidence(self.connection, self.space, entry.number, evidence):
             entry = entries.by_numbers(self.connection, self.space, [entry.number])[entry.number]
         return entry
+
+    def add_all(self, several: Sequence[tuple[NewEntry, tuple[int, int] | None]]) -> list[Entry]:
+        """Store entries without evidence, each with its dates as for `place`."""
+        puts = []
+        for new, dates in several:
+            held = replace(new, metadata=held_back(new.content, new.category, new.metadata))
+            puts.append(PutEntry(held, _note(held) if held.status == "active" else None, dates))
+        return entries.put_all(self.connection, self.space, puts, self.now)
 
     def change(self, entry: Entry, **values: Any) -> Entry:
         """Set fields of an entry; its version goes up."""

@@ -5,21 +5,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import tombstones, validation
+from langmem_tiers.knowledge.decide import ExistingKnowledge
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.knowledge.neighbours import Neighbours, same_by_words
+from langmem_tiers.knowledge.neighbours import Neighbours, Sentences, same_by_words
 from langmem_tiers.knowledge.preferences import CONFIRMED
 from langmem_tiers.records import Authority, NewEntry
 from langmem_tiers.storage import entries
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
+    from langmem_tiers.store import SpaceStore
 
 Became = Literal["saved", "merged", "known", "deleted"]
 """What became of a fact: a new entry, another wording of one, nothing new, or one that was deleted here."""
@@ -55,39 +57,87 @@ def import_entries(context: SpaceContext, several: Sequence[ImportedEntry]) -> l
 
     They have no author in this memory: whatever the user or an agent says about them later wins.
     """
-    checked, least = [_checked(context, each) for each in several], context.settings.knowledge.merge_similarity
-    became: list[Became | InvalidInput] = []
+    checked = [_checked(context, each) for each in several]
     with context.open() as store, store.writing() as connection:
         writer = EntryWriter(connection, store.key, to_millis(context.clock()))
-        known = _Known.of(writer, several, checked)
-        for imported, new in zip(several, checked, strict=True):
-            if isinstance(new, InvalidInput):
-                became.append(new)
-            else:
-                near = same_by_words(store, connection, new.content, least=least, settled=not became)
-                became.append(_import(writer, imported, new, known, near, least))
+        taking = _Importing.of(store, writer, several, checked, context.settings.knowledge.merge_similarity)
+        became: list[Became | InvalidInput] = [
+            new if isinstance(new, InvalidInput) else taking.take(imported, new)
+            for imported, new in zip(several, checked, strict=True)
+        ]
+        taking.flush()
     context.wake()
     return became
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Known:
-    """What is there of those to be imported: the content of entries by their ids, and what was deleted."""
+@dataclass(frozen=True, kw_only=True)
+class _Importing:
+    """Takes entries one after the other, and writes those that nothing is known of together.
 
+    `contents` are those of entries by their ids, `known` the texts that some entry has, `deleted` those that were
+    deleted; `near` are the entries that said the same before, `taken` those that were taken.
+    """
+
+    writer: EntryWriter
     contents: dict[str, str]
+    known: Collection[str]
     deleted: Collection[str]
+    near: Neighbours
+    least: float
+    taken: Sentences
+    waiting: list[tuple[NewEntry, tuple[int, int] | None]] = field(default_factory=list)
 
     @classmethod
     def of(
-        cls, writer: EntryWriter, several: Sequence[ImportedEntry], checked: Sequence[NewEntry | InvalidInput]
-    ) -> _Known:
+        cls,
+        store: SpaceStore,
+        writer: EntryWriter,
+        several: Sequence[ImportedEntry],
+        checked: Sequence[NewEntry | InvalidInput],
+        least: float,
+    ) -> _Importing:
+        """Look up what is there of those to be imported, before anything is written."""
         news = [each for each in checked if isinstance(each, NewEntry)]
-        ids = {*(each.id for each in news), *map(_hashed, several)}
-        there = entries.by_ids(writer.connection, writer.space, ids)
+        texts = dict.fromkeys(each.content for each in news)
+        there = entries.by_ids(writer.connection, writer.space, {*(each.id for each in news), *map(_hashed, several)})
         return cls(
+            writer=writer,
             contents={entry_id: entry.content for entry_id, entry in there.items()},
-            deleted=tombstones.buried(writer, (each.content for each in news)),
+            known=entries.contents_among(writer.connection, writer.space, texts),
+            deleted=tombstones.buried(writer, texts),
+            near=same_by_words(store, writer.connection, texts, least=least, settled=True),
+            least=least,
+            taken=Sentences(least=least),
         )
+
+    def take(self, imported: ImportedEntry, new: NewEntry) -> Became:
+        """Store an entry, unless it is known or was deleted."""
+        if self.contents.get(new.id, new.content) != new.content and new.id != _hashed(imported):
+            new = replace(new, id=_hashed(imported), metadata={**new.metadata, "imported_id": imported.id})
+        same = {*self.near.ids(new.content), *self.taken.saying(new.content)}
+        known = ExistingKnowledge()
+        if same or new.content in self.known:
+            self.flush()
+            near = Neighbours(found={new.content: dict.fromkeys(same)})
+            known = self.writer.known(new.content, project=None, agent=None, neighbours=near)
+        if new.id in self.contents or known.twin is not None:
+            return "known"
+        if new.content in self.deleted:
+            return "deleted"
+        self.contents[new.id] = new.content
+        self.taken.add(new.id, new.content)
+        dates = _dates(self.writer.now, imported)
+        if not known.near:
+            self.waiting.append((new, dates))
+            return "saved"
+        saved = self.writer.place(new, (), known, least=self.least, dates=dates)
+        return "merged" if saved.outcome == "merged" else "saved"
+
+    def flush(self) -> None:
+        """Write those that wait."""
+        if self.waiting:
+            self.writer.add_all(self.waiting)
+            self.waiting.clear()
 
 
 def _checked(context: SpaceContext, imported: ImportedEntry) -> NewEntry | InvalidInput:
@@ -95,21 +145,6 @@ def _checked(context: SpaceContext, imported: ImportedEntry) -> NewEntry | Inval
         return _new(context, imported)
     except InvalidInput as error:
         return error
-
-
-def _import(
-    writer: EntryWriter, imported: ImportedEntry, new: NewEntry, there: _Known, near: Neighbours, least: float
-) -> Became:
-    if there.contents.get(new.id, new.content) != new.content and new.id != _hashed(imported):
-        new = replace(new, id=_hashed(imported), metadata={**new.metadata, "imported_id": imported.id})
-    known = writer.known(new.content, project=None, agent=None, neighbours=near)
-    if new.id in there.contents or known.twin is not None:
-        return "known"
-    if new.content in there.deleted:
-        return "deleted"
-    saved = writer.place(new, (), known, least=least, dates=_dates(writer.now, imported))
-    there.contents[new.id] = new.content
-    return "merged" if saved.outcome == "merged" else "saved"
 
 
 def was_deleted(context: SpaceContext, imported: ImportedEntry) -> bool:

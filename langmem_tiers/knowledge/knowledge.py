@@ -132,7 +132,7 @@ class Knowledge:
         wrong = arguments.optional_text(corrects, "corrects")
         least = settings.knowledge.merge_similarity
         with self._context.open() as store, store.writing() as connection:
-            neighbours = same_by_words(store, connection, content, least=least, settled=True)
+            neighbours = same_by_words(store, connection, [content], least=least, settled=True)
             writer = EntryWriter(connection, store.key, to_millis(self._context.clock()))
             saved = lifecycle.save(writer, new, cited, neighbours, corrects=wrong, least=least)
             if saved.corrected is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -12,6 +13,7 @@ from sqlalchemy import Connection
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.knowledge.search import terms
 from langmem_tiers.language.paraphrase import says_the_same
+from langmem_tiers.language.wordings import wording
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.records import Entry
 from langmem_tiers.storage.change_log import moment, moment_after
@@ -86,13 +88,39 @@ def find_neighbours(store: SpaceStore, texts: Sequence[str], embed: Embed = by_w
 
 
 def same_by_words(
-    store: SpaceStore, connection: Connection, text: str, *, least: float, settled: bool = False
+    store: SpaceStore, connection: Connection, texts: Collection[str], *, least: float, settled: bool = False
 ) -> Neighbours:
-    """The entries that say the same as a text, by its words, inside a writing transaction.
+    """The entries that say the same as each of these texts, by its words, inside a writing transaction.
 
     `settled` says that this has not written anything yet.
     """
     at = moment_after(connection, store.key, store.notes.position, settled=settled)
-    hits = store.notes.search(at, terms(text), None, _MOST, kinds={"entry"})
-    same = {hit.ref: hit.vector for hit in hits if says_the_same(text, hit.text, least=least)}
-    return Neighbours(position=at.head, found={text: same})
+    found = {}
+    for text in texts:
+        hits = store.notes.search(at, terms(text), None, _MOST, kinds={"entry"})
+        found[text] = {hit.ref: hit.vector for hit in hits if says_the_same(text, hit.text, least=least)}
+    return Neighbours(position=at.head, found=found)
+
+
+class Sentences:
+    """Sentences by a name, to find those that say the same as another one."""
+
+    def __init__(self, *, least: float) -> None:
+        self._least = least
+        self._by_word: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._by_length: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+
+    def add(self, name: str, text: str) -> None:
+        """Add a sentence."""
+        told = wording(text)
+        self._by_length[len(told.words)].append((name, text))
+        for word in told.texts:
+            self._by_word[word].append((name, text))
+
+    def saying(self, text: str) -> list[str]:
+        """The names of those that say the same, in the order in which they were added."""
+        told = wording(text)
+        # Another one that says the same has these words, too: the rarest of them is enough to look at.
+        having = (self._by_word.get(word, []) for word in told.fixed)
+        likely = min(having, key=len, default=self._by_length[len(told.words)])
+        return [name for name, other in likely if says_the_same(text, other, least=self._least)]

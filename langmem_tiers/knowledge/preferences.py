@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers.content import content_hash
@@ -41,7 +42,13 @@ def held_back(content: str, category: str, metadata: Mapping[str, Any]) -> Mappi
     kept = {name: value for name, value in metadata.items() if name != CONFIRMED}
     avoided = within(category, ANTI_PATTERNS) and _DOING.match(content) is not None
     told = f"Stop {content[:1].lower()}{content[1:]}" if avoided else content
-    return {**kept, PERMISSION: True} if safety.lowers(told) or safety.lowers(category) else kept
+    return {**kept, PERMISSION: True} if safety.lowers(told) or _category_lowers(category) else kept
+
+
+@lru_cache(maxsize=1024)
+def _category_lowers(category: str) -> bool:
+    """Whether the words of a category make the assistant less careful; there are few of them."""
+    return safety.lowers(category) is not None
 
 
 _DOING = re.compile(r"\W*\w+ing\b")

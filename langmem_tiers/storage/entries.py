@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import (
@@ -88,6 +88,7 @@ _RESTS = (
 )
 _EVIDENCE = select(func.json_group_array(func.json_array(*_RESTS.c))).scalar_subquery()
 _NAMES = tuple(entries.c.keys())
+_GIVEN = tuple(each.name for each in fields(NewEntry))
 _EVERY = select(entries, _EVIDENCE.label("evidence")).order_by(entries.c.number)
 _NEW = Prepared(insert(entries).returning(entries))
 _OF_IDS = Prepared(_EVERY.where(*here(entries), listed(entries.c.id)))
@@ -105,6 +106,7 @@ _NEAR = Prepared(
     )
 )
 _OF_NUMBERS = Prepared(_EVERY.where(*here(entries), listed(entries.c.number)))
+_WITH_HASHES = Prepared(select(entries.c.content_hash).where(*here(entries), listed(entries.c.content_hash)))
 _IS_ACTIVE = (
     *here(entries),
     entries.c.status == "active",
@@ -115,32 +117,37 @@ _ACTIVE = _EVERY.where(*_IS_ACTIVE).order_by(None).order_by(*_NEWEST_FIRST)
 _CATEGORIES = select(entries.c.category, func.count()).where(*_IS_ACTIVE).group_by(entries.c.category)
 
 
-def put(
-    connection: Connection,
-    space: str,
-    new: NewEntry,
-    at: int,
-    note: NoteText | None,
-    dates: tuple[int, int] | None = None,
-) -> Entry:
-    """Store an entry, without evidence so far, with its note if it has one, and log both.
+class PutEntry(NamedTuple):
+    """An entry to store, without evidence so far: its note, if it has one.
 
     `dates` are when it was made and last changed, if that was not now.
     """
-    steps = {_NEWEST: 1} if note is None else {_NEWEST: 1, notes.NEWEST: 1}
+
+    new: NewEntry
+    note: NoteText | None
+    dates: tuple[int, int] | None = None
+
+
+def put_all(connection: Connection, space: str, several: Sequence[PutEntry], at: int) -> list[Entry]:
+    """Store entries with their notes, and log both."""
+    pieces = [NewPiece("entry", each.new.id, 0, each.note) for each in several if each.note is not None]
+    steps = {_NEWEST: len(several)} | ({notes.NEWEST: len(pieces)} if pieces else {})
     counted = facts.count_up_all(connection, space, steps)
-    number = counted[_NEWEST]
-    news: list[change_log.News] = [("entry.changed", number, number)]
-    if note is not None:
-        (added,) = notes.add(connection, space, [NewPiece("entry", new.id, 0, note)], counted[notes.NEWEST])
-        news.append(("notes.changed", added, added))
+    numbers = range(counted[_NEWEST] - len(several) + 1, counted[_NEWEST] + 1)
+    news: list[change_log.News] = [("entry.changed", number, number) for number in numbers]
+    if pieces:
+        added = notes.add(connection, space, pieces, counted[notes.NEWEST])
+        news.append(("notes.changed", added[0], added[-1]))
     change_log.append_all(connection, space, news, at=at)
-    row = {each.name: getattr(new, each.name) for each in fields(NewEntry)}
-    row |= _stored({"content": new.content, "tags": new.tags, "flags": new.flags, "metadata": new.metadata})
-    times = dict(zip(("created_at", "updated_at"), dates or (at, at), strict=True))
-    stored = {"space": space, "number": number, **row, **times}
-    (made,) = _NEW.insert(connection, [stored])
-    return _entry(made, ())
+    rows = [_row(space, number, each, at) for number, each in zip(numbers, several, strict=True)]
+    made = {entry.number: entry for entry in (_entry(row, ()) for row in _NEW.insert(connection, rows))}
+    return [made[number] for number in numbers]
+
+
+def _row(space: str, number: int, put: PutEntry, at: int) -> dict[str, Any]:
+    created, updated = put.dates or (at, at)
+    values = _stored({name: getattr(put.new, name) for name in _GIVEN})
+    return {"space": space, "number": number, **values, "created_at": created, "updated_at": updated}
 
 
 def change(connection: Connection, space: str, entry: Entry, values: Mapping[str, Any]) -> Entry:
@@ -193,6 +200,12 @@ def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> 
 def one(connection: Connection, space: str, entry_id: str) -> Entry | None:
     """The entry with an id."""
     return by_ids(connection, space, [entry_id]).get(entry_id)
+
+
+def contents_among(connection: Connection, space: str, contents: Collection[str]) -> set[str]:
+    """Those of these texts that are the content of an entry, active or not."""
+    by_hash = {content_hash(each): each for each in contents}
+    return {by_hash[found] for (found,) in _WITH_HASHES.among(connection, by_hash, space=space)}
 
 
 def of_content(connection: Connection, space: str, content: str) -> list[Entry]:

@@ -143,7 +143,9 @@ class Prepared:
                 found += done.all() if done.returns_rows else ()
                 continue
             text, names, _, own, one = self._text(connection, tuple(some[0]))
-            held = [row[name] if name in row else own[name] for row in some for name in names]
+            per_row = one.count("?")
+            held = [row[name] if name in row else own[name] for row in some for name in names[:per_row]]
+            held += [own[name] for name in names[per_row:]]
             several = text.replace(one, ", ".join([one] * len(some)), 1) if len(some) > 1 else text
             found += _executed(connection, several, held)[0]
         return found
