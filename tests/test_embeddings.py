@@ -118,6 +118,19 @@ def test_of_texts_of_all_lengths_each_gets_its_own_vector(minilm):
     assert np.allclose(minilm.embed_documents(texts)[::9], alone, atol=1e-5)
 
 
+@pytest.mark.model
+def test_what_many_texts_need_is_given_up_when_there_were_none_for_a_while(minilm, monkeypatch):
+    monkeypatch.setattr("langmem_tiers.models.minilm._CORES", 2)
+    monkeypatch.setattr(replies._replies, "_last", -60.0)
+    embedder = MiniLM(minilm.folder)
+    vectors = embedder.embed_documents([f"document {number}" for number in range(100)])
+    assert np.allclose(vectors[7], embedder.embed_query("document 7"), atol=1e-5)
+    assert embedder._for_many is not None
+    monkeypatch.setattr("langmem_tiers.models.minilm.KEPT_FOR_MANY", 0.0)
+    embedder.embed_query("document 7")
+    assert embedder._for_many is None
+
+
 def test_a_missing_model_is_not_available_and_embedding_does_not_download(tmp_path):
     embedder = MiniLM(tmp_path / "missing")
     assert not embedder.available()
