@@ -291,6 +291,7 @@ with SqliteSaver.from_conn_string(threads) as saver:
 """
 
 
+@pytest.mark.folder
 def test_a_process_that_is_killed_right_after_the_commit_finds_its_dream_applied(opened, tmp_path, root, clock):
     opened().close()
     files = (tmp_path / "memory", tmp_path / "threads.db")

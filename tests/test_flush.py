@@ -507,6 +507,7 @@ def _in_thread(call):
     return done[0]
 
 
+@pytest.mark.folder
 def test_another_process_is_waited_for_by_nobody(opened, offline_environment):
     memory = opened()
     with memory.use("users/alice") as store:

@@ -42,6 +42,7 @@ def _remember(alice):
     alice.track(said, session="s")
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("stage", ["finish", "_rows", "_chroma", "_file"])
 def test_a_killed_process_has_forgotten_and_the_bytes_go_at_the_next_open(tmp_path, stage):
     folder = tmp_path / "memory"
@@ -97,6 +98,7 @@ def test_what_a_model_read_meanwhile_is_not_kept(tmp_path):
     assert _left(tmp_path) == []
 
 
+@pytest.mark.folder
 def test_with_chroma_open_in_another_process_the_bytes_go_later(tmp_path):
     from filelock import FileLock
 
@@ -186,6 +188,7 @@ def _damaged(memory, name):
     return folder, kept
 
 
+@pytest.mark.folder
 def test_a_damaged_space_does_not_keep_another_from_forgetting(tmp_path):
     with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
         alice = memory.user("alice")
@@ -208,6 +211,7 @@ def test_a_damaged_space_does_not_keep_another_from_forgetting(tmp_path):
         assert "hold nothing of what was deleted" in str(alice.doctor())
 
 
+@pytest.mark.folder
 def test_a_damaged_space_does_not_keep_a_user_from_being_deleted(tmp_path):
     with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
         for name in ("alice", "ben"):

@@ -254,6 +254,7 @@ def other_process(folder, environment, *lines) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.folder
 def test_two_processes_see_each_others_changes(folder, offline_environment):
     with opened(folder) as memory:
         graph = memory.user("alice").graph
@@ -267,6 +268,7 @@ def test_two_processes_see_each_others_changes(folder, offline_environment):
         assert is_as_recorded(memory, "users/alice")
 
 
+@pytest.mark.folder
 def test_a_process_that_dies_leaves_a_graph_that_is_made_whole(folder, offline_environment):
     die = "__import__('os')._exit(0)"
     write = 'graph.add_relation("Person 8", "lives in", "Berlin")'
