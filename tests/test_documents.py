@@ -26,6 +26,7 @@ from langmem_tiers.knowledge.documents import Documents
 from langmem_tiers.models.tokens import estimate
 from langmem_tiers.settings import DocumentSettings, PrivacySettings, TextSettings
 from langmem_tiers.storage import notes
+from tests import engines
 
 DAY = "memory/2026-03-02.md"
 SECRET = "AKIAIOSFODNN7EXAMPLB"
@@ -294,10 +295,8 @@ def test_a_deleted_document_leaves_nothing(alice, documents):
     assert documents.search("What is the quokka called?") == ()
     assert _pieces(documents, DAY) == []
     alice.flush()
-    with alice.context.open() as store:
-        path = store.database.path
     alice.memory.close()
-    assert b"quokka" not in path.read_bytes().lower()
+    assert b"quokka" not in engines.kept(alice.memory.path).lower()
 
 
 def test_spaces_have_documents_of_their_own(memory, documents):

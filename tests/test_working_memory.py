@@ -12,6 +12,7 @@ from langmem_tiers.cli.main import main
 from langmem_tiers.errors import InvalidInput, InvalidKey, InvalidText, TextTooLong
 from langmem_tiers.settings import WorkingSettings
 from langmem_tiers.testing import HashEmbedder
+from tests import engines
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ def test_it_is_there_after_a_restart_and_what_expired_meanwhile_is_swept(tmp_pat
     with opened() as memory:
         assert keys(memory.user("alice").working.list("")) == ["subagent/t1/long"]
         memory.flush()
-    stored = b"".join(path.read_bytes() for path in (tmp_path / "m").rglob("*") if path.is_file())
+    stored = engines.kept(tmp_path / "m")
     assert b"madagascar" in stored
     assert b"zanzibar" not in stored
 
