@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -22,6 +23,10 @@ from langmem_tiers.storage.postgres.server import PostgresServer
 ENGINE = os.environ.get("ENGINE", "folder")
 ADDRESS = os.environ.get("POSTGRES", "")
 CHROMA = os.environ.get("CHROMA", "")
+
+
+# The test that runs is the last one: folders of tests that passed are deleted, and others get their names.
+_tests = [""]
 
 
 def kept(path: Path, gone: Iterable[str] = ()) -> bytes:
@@ -53,12 +58,13 @@ def _bytes(value: object) -> bytes:
 
 
 def _prefix(path: Path) -> str:
-    return blake2b(str(path).encode(), digest_size=8).hexdigest() + ":"
+    return blake2b(f"{path} of {_tests[-1]}".encode(), digest_size=8).hexdigest() + ":"
 
 
 def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have memories in folders keep their records on the server, each apart from the others."""
     in_folder = backends.in_folder
+    _tests.append(uuid4().hex)
 
     def on_server(path: Path, settings: Settings) -> backends.Backend:
         in_folder(path, settings).close()
