@@ -17,11 +17,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
+from langmem_tiers.background import leasing
+from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.errors import MemoryClosed
 from langmem_tiers.graphs import MemoryState, dream_graph, recall_node, track_node
 from langmem_tiers.naming import space_mark
 from langmem_tiers.telemetry import otel
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
+from tests import engines
+from tests.test_workers import address  # noqa: F401 - a fixture
 
 SAID = "My sister Lena moved to Porto."
 ASKED = "Where does my sister Lena live?"
@@ -259,15 +263,35 @@ def test_what_waits_is_measured_until_the_memory_is_closed(points, tmp_path):
     def depth():
         return points("queue.depth")[-1][1].value
 
+    def lag():
+        return points("queue.lag")[-1][1].value
+
     with Memory.open(tmp_path / "m", embedder=Slow()) as memory:
         memory.user("alice").track([user(SAID)], session="a")
         held.wait(20)
         memory.user("bob").track([user(SAID)], session="a")
         assert depth() == 2
+        waited = lag()
+        assert lag() > waited > 0
         release.set()
         memory.flush()
-        assert depth() == 0
+        assert (depth(), lag()) == (0, 0)
     assert depth() == 0
+
+
+@pytest.mark.skipif(not engines.ADDRESS or engines.ENGINE != "folder", reason="POSTGRES names no server")
+def test_on_servers_a_worker_measures_the_queue_of_all(points, address):  # noqa: F811
+    with Memory.open(address, embedder=None, background=False) as memory:
+        held = memory.backend.queue
+        memory.user("alice").track([user(SAID)], session="a")
+        memory.user("bob").track([user(SAID)], session="a")
+        taken = held.take()
+        works = leasing.LeasingWorker(held, lambda name, stop: (WorkLeft.STOPPED, 0.0), threads=0)
+        assert points("queue.depth")[-1][1].value == 1
+        assert points("queue.lag")[-1][1].value > 0
+        works.stop(1)
+        with held.working_on(taken):
+            pass
 
 
 def test_what_waits_for_a_model_that_is_away_is_measured_until_the_memory_is_closed(points, tmp_path):

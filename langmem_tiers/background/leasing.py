@@ -19,6 +19,7 @@ from langmem_tiers.errors import StorageError
 from langmem_tiers.storage.postgres.work_queue import Held, SpaceQueue
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.telemetry.otel import Waiting
 
 log = logging.getLogger(__name__)
 
@@ -56,10 +57,10 @@ class LeasingWorker(Background):
         for thread in self._threads:
             thread.start()
 
-    def depth(self) -> int | None:
-        """How many spaces wait for anybody's work, None if the server does not say."""
+    def waiting(self) -> Waiting | None:
+        """What waits for anybody's work, None if the server does not say."""
         try:
-            return self._queue.waiting().spaces
+            return self._queue.waiting()
         except StorageError:
             return None
 

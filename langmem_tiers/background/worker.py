@@ -16,6 +16,7 @@ from typing import TypeVar
 from langmem_tiers.errors import DatabaseLocked, StorageError
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.telemetry.otel import Waiting
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -86,6 +87,7 @@ class Worker(Background):
         self._changed = threading.Condition()
         self._woken: dict[str, None] = {}
         self._waiting: set[str] = set()
+        self._since: dict[str, float] = {}
         self._later: dict[str, float] = {}
         self._busy: str | None = None
         self._stopping = False
@@ -93,10 +95,11 @@ class Worker(Background):
         self._faults = 0
         otel.watch(self)
 
-    def depth(self) -> int:
-        """How many spaces are waiting for their work, or being worked on."""
+    def waiting(self) -> Waiting:
+        """The spaces that are waiting for their work, or being worked on."""
         with self._changed:
-            return len({*self._woken, *self._waiting, *([self._busy] if self._busy else [])})
+            now = monotonic()
+            return Waiting(len(self._since), now - min(self._since.values(), default=now))
 
     def wake(self, space: str) -> None:
         """A space has work to do."""
@@ -106,7 +109,7 @@ class Worker(Background):
             opened_by_worker = space == self._busy and threading.current_thread() is self._thread
             if self._stopping or opened_by_worker:
                 return
-            self._woken[space] = None
+            self._line_up(space)
             self._start()
 
     def wake_later(self, space: str, seconds: float) -> None:
@@ -158,9 +161,21 @@ class Worker(Background):
                 self._busy = None
                 if outcome is WorkLeft.DONE:
                     self._waiting.discard(space)
+                    self._done(space)
                 else:
                     self._waiting.add(space)
                 self._changed.notify_all()
+
+    def _line_up(self, space: str) -> None:
+        self._woken[space] = None
+        self._since.setdefault(space, monotonic())
+
+    def _done(self, space: str) -> None:
+        """Nothing waits in it any more, unless it was woken during the work."""
+        if space in self._woken:
+            self._since[space] = monotonic()
+        else:
+            self._since.pop(space, None)
 
     def _attempt(self, space: str) -> WorkLeft:
         result = attempted(space, lambda: self._work(space, lambda: self._stopping))
@@ -191,7 +206,8 @@ class Worker(Background):
                     return self._busy
                 timeout = self._idle()
                 if not self._changed.wait(timeout):
-                    self._woken |= dict.fromkeys(self._due(timeout))
+                    for space in self._due(timeout):
+                        self._line_up(space)
             return None
 
     def _idle(self) -> float | None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 from langmem_tiers.naming import space_mark
@@ -159,11 +159,18 @@ def question(span: Noting, source: str, model: str, given: int, made: int, failu
         failed("ask", failure)
 
 
+class Waiting(NamedTuple):
+    """How many spaces wait for somebody, and for how many seconds the first of them does."""
+
+    spaces: int
+    seconds: float
+
+
 class Queue(Protocol):
     """A queue of work."""
 
-    def depth(self) -> int | None:
-        """How many spaces wait, None if that cannot be told now."""
+    def waiting(self) -> Waiting | None:
+        """What waits in it, None if that cannot be told."""
 
 
 _queues: WeakSet[Queue] = WeakSet()
@@ -171,13 +178,15 @@ _lock = threading.Lock()
 
 
 def watch(queue: Queue) -> None:
-    """Report the length of a queue until `unwatch`, or until it is garbage-collected."""
+    """Report what waits in a queue until `unwatch`, or until it is garbage-collected."""
     with _lock:
         _queues.add(queue)
+    # A worker may have nothing else to measure.
+    _instruments()
 
 
 def unwatch(queue: Queue) -> None:
-    """Stop reporting its length."""
+    """Stop reporting what waits in it."""
     with _lock:
         _queues.discard(queue)
 
@@ -234,6 +243,9 @@ def _made() -> _Instruments:
     meter.create_observable_gauge(
         f"{SCOPE}.queue.depth", [_depth], unit="{space}", description="Spaces that wait for background work."
     )
+    meter.create_observable_gauge(
+        f"{SCOPE}.queue.lag", [_lag], unit="s", description="How long the first of them has been waiting."
+    )
     return _Instruments(
         duration=_duration(meter),
         hits=meter.create_counter(f"{SCOPE}.recall.hits", unit="{item}", description="Items that recalls gave."),
@@ -258,10 +270,18 @@ def _duration(meter: Meter) -> Histogram:
 
 
 def _depth(_options: CallbackOptions) -> Iterable[Observation]:
+    return _observed(lambda found: sum(each.spaces for each in found))
+
+
+def _lag(_options: CallbackOptions) -> Iterable[Observation]:
+    return _observed(lambda found: max((each.seconds for each in found), default=0.0))
+
+
+def _observed(measure: Callable[[Sequence[Waiting]], float]) -> Iterable[Observation]:
+    """What is measured of all queues; nothing while one cannot be asked, rather than too little."""
     from opentelemetry.metrics import Observation
 
     with _lock:
         queues = tuple(_queues)
-    depths = [depth for queue in queues if (depth := queue.depth()) is not None]
-    if len(depths) == len(queues):
-        yield Observation(sum(depths))
+    found = [waiting for queue in queues if (waiting := queue.waiting()) is not None]
+    return [Observation(measure(found))] if len(found) == len(queues) else []

@@ -15,7 +15,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
-from typing import NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, text
@@ -24,6 +23,7 @@ from langmem_tiers.errors import StorageError
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.spread import chosen
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.telemetry.otel import Waiting
 
 log = logging.getLogger(__name__)
 
@@ -92,13 +92,6 @@ def ask(connection: Connection, space: str) -> None:
     """Say that there is work, unless somebody writes to the space, and says so themselves."""
     if connection.execute(_FREE, {"space": space}).first() is not None:
         call(connection, space)
-
-
-class Waiting(NamedTuple):
-    """How many spaces wait for somebody, and for how many seconds the first of them does."""
-
-    spaces: int
-    seconds: float
 
 
 @dataclass
