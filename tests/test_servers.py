@@ -4,6 +4,9 @@ Runs over servers of its own, which it may stop, with `make test-servers`.
 """
 
 import signal
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psycopg
 import pytest
@@ -172,6 +175,39 @@ def test_health_tells_apart_who_does_not_answer(postgres, address, chroma):
         assert memory.health().records
 
 
+def test_a_server_that_is_no_chroma_or_one_of_another_kind_is_as_one_that_is_away(address):
+    with _answering_nothing() as other, Memory.open(address, chroma=other, embedder=HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        alice.flush()
+        found = alice.recall("Which badge does the archive have?", session="later")
+        assert BADGE in found.block
+        assert not memory.health().vectors
+        assert alice.stats().vectors == 1
+
+
+def test_a_collection_of_the_same_name_with_foreign_vectors_is_left_as_it_is(address, chroma, caplog):
+    import chromadb
+
+    host, _, port = chroma.address.removeprefix("http://").partition(":")
+    client = chromadb.HttpClient(host, int(port))
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with alice.context.open() as store:
+            foreign = client.create_collection(store.shelves[0]._shard, embedding_function=None)
+        foreign.add(ids=["1"], embeddings=[[1.0, 2.0, 3.0]])
+        alice.flush()
+        assert BADGE in alice.recall("Which badge does the archive have?", session="later").block
+        assert foreign.get(include=[])["ids"] == ["1"]
+    assert "dimension" in caplog.text
+    client.delete_collection(foreign.name)
+    with opened(address, chroma) as memory:
+        assert memory.user("alice").flush()
+        with memory.use("users/alice") as store:
+            assert store.vectors.ids()
+
+
 def test_when_chroma_has_lost_its_data_it_is_filled_again(address, chroma):
     with opened(address, chroma) as memory:
         alice = memory.user("alice")
@@ -266,6 +302,30 @@ def test_a_connection_that_names_a_space_sees_its_rows_only(address):
         connection.execute("SELECT set_config('langmem_tiers.space', 'users/ben', false)")
         held = connection.execute("SELECT space FROM langmem_tiers.drawers").fetchall()
     assert held == [("users/ben",)]
+
+
+@contextmanager
+def _answering_nothing():
+    """A web server that knows no path."""
+
+    class Unknown(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(404)
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Unknown)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def _rows(postgres, address, space):

@@ -66,16 +66,19 @@ class ChromaServer:
         self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
         self._away_until = 0.0
 
-    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]]:
-        """The nearest vectors of a space with their distances.
+    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]] | None:
+        """The nearest vectors of a space with their distances; None if the collection that is meant is not here.
 
         Raises:
-            ServerUnreachable: the server does not answer in time, or the collection is not the one that is meant.
+            ServerUnreachable: the server does not answer in time.
         """
         where = {"where": {"space": mark}} if place.shared else {}
 
-        def asked() -> list[tuple[str, float]]:
-            answer = self._collection(place).query(
+        def asked() -> list[tuple[str, float]] | None:
+            collection = self._known(place)
+            if collection is None:
+                return None
+            answer = collection.query(
                 query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"], **where
             )
             return list(zip(answer["ids"][0], (answer["distances"] or [[]])[0], strict=True))
@@ -94,9 +97,10 @@ class ChromaServer:
         """Whether the collection that was filled is here; the server is asked each time.
 
         Raises:
-            ServerUnreachable: it does not answer in time.
+            ServerUnreachable: it does not answer.
         """
-        return self._in_time(lambda: self._looked_up(place) is not None)
+        with self._translated():
+            return self._looked_up(place) is not None
 
     def begin(self, name: str) -> Place:
         """A collection of this name, which is made if there is none."""
@@ -165,12 +169,15 @@ class ChromaServer:
         Raises:
             ServerUnreachable: there is none, or another one of this name.
         """
-        known = self._collections.get(place.name)
-        if known is None or str(known.id) != place.id:
-            known = self._looked_up(place)
+        known = self._known(place)
         if known is None:
-            raise ServerUnreachable(f"The collection {place.name} on {self.where} is not the one that was filled.")
+            raise _missing(place, self.where)
         return known
+
+    def _known(self, place: Place) -> Any | None:
+        """The collection that is meant, None if there is none or another one of this name."""
+        known = self._collections.get(place.name)
+        return known if known is not None and str(known.id) == place.id else self._looked_up(place)
 
     def _looked_up(self, place: Place) -> Any | None:
         """The collection as the server has it, None if there is none or another one of this name."""
@@ -251,7 +258,11 @@ class ChromaServers:
         Raises:
             ServerUnreachable: the server does not answer in time, or there is no such collection.
         """
-        return self._holder(place).query(place, mark, query, most)
+        for each in self._by_chance(place):
+            if (found := each.query(place, mark, query, most)) is not None:
+                self._holders[place.id] = each
+                return found
+        raise _missing(place, "any Chroma server")
 
     def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
         """Add vectors of a space at home, replacing those of the same name."""
@@ -272,7 +283,8 @@ class ChromaServers:
 
     def ids(self, place: Place, mark: str) -> set[str]:
         """The names of all vectors of a space."""
-        return self._holder(place).ids(place, mark)
+        holder = self._found(place) or self._home(place.name)
+        return holder.ids(place, mark)
 
     def asking(self) -> Sequence[Callable[[], None]]:
         """For each, what checks that it answers, and raises `ServerUnreachable` if it does not."""
@@ -287,19 +299,18 @@ class ChromaServers:
         # All collections of a shard, of whatever model and kind.
         return chosen(name.partition(".")[0], self._servers)
 
-    def _holder(self, place: Place) -> ChromaServer:
-        """The server that has a collection; its home, if none has."""
-        known = self._holders.get(place.id) or self._found(place)
-        if known is None:
-            return self._home(place.name)
-        self._holders[place.id] = known
-        return known
+    def _by_chance(self, place: Place) -> list[ChromaServer]:
+        """The servers, first the one that had the collection when it was last searched, else its home."""
+        likely = self._holders.get(place.id) or self._home(place.name)
+        return [likely, *(each for each in self._servers if each is not likely)]
 
     def _found(self, place: Place) -> ChromaServer | None:
-        """The server that has a collection; all are asked, its home first."""
-        home = self._home(place.name)
-        others = (each for each in self._servers if each is not home)
-        return next((each for each in (home, *others) if each.holds(place)), None)
+        """The server that has a collection."""
+        return next((each for each in self._by_chance(place) if each.holds(place)), None)
+
+
+def _missing(place: Place, where: str) -> ServerUnreachable:
+    return ServerUnreachable(f"The collection {place.name} that was filled is not on {where}.")
 
 
 def _is_missing(error: Exception) -> bool:
