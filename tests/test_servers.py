@@ -108,6 +108,17 @@ def test_a_role_that_may_make_no_schema_is_refused_and_nothing_is_made(postgres,
         assert connection.execute("SELECT to_regnamespace('langmem_tiers')").fetchone() == (None,)
 
 
+def test_a_process_that_is_open_goes_on_when_a_newer_one_adds_to_the_schema(address):
+    with opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+        with psycopg.connect(address) as connection:
+            connection.execute("INSERT INTO langmem_tiers.schema_steps VALUES (99, 'later', '9.0', 0)")
+            connection.execute("CREATE TABLE langmem_tiers.later (number integer)")
+        said(memory.user("ben"), BADGE)
+        assert memory.flush()
+        assert (turns(memory), turns(memory, "ben")) == (1, 1)
+
+
 def test_a_newer_schema_is_left_alone(address):
     opened(address).close()
     with psycopg.connect(address) as connection:

@@ -206,6 +206,8 @@ class PostgresServer:
             if there is not None and self._done(connection) == len(STEPS):
                 return
         with self._connection() as connection:
+            # Whoever makes the schema takes longer than a writer may.
+            connection.execute(text(f"SET LOCAL lock_timeout = '{_STATEMENT}s'"))
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
             connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
             # Others may have done it while we waited.
