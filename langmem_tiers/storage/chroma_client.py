@@ -194,6 +194,8 @@ class ChromaServer:
 
     def _in_time(self, call: Callable[[], T]) -> T:
         """The answer of the server, unless it takes too long, or did a moment ago."""
+        import chromadb  # noqa: F401 - loading the package is none of the server's time
+
         if monotonic() < self._away_until:
             raise ServerUnreachable(f"The Chroma server {self.where} did not answer a moment ago.")
         with self._translated():
