@@ -33,7 +33,7 @@ def graph(memory):
 def test_the_next_node_says_what_was_mined_since_and_no_other_does(memory, alice, graph, clock):
     remember(alice, FACT)
     clock.tick(TEN_MINUTES)
-    memory.flush()
+    alice.flush()
     mined = len(alice.knowledge.activity(kind="memory_mined"))
     assert mined >= 1
     assert heard(graph, run()).count("memory_mined") == mined
@@ -43,7 +43,7 @@ def test_the_next_node_says_what_was_mined_since_and_no_other_does(memory, alice
 def test_an_event_says_what_landed_in_plain_json(memory, alice, graph, clock):
     remember(alice, FACT)
     clock.tick(TEN_MINUTES)
-    memory.flush()
+    alice.flush()
     events = [event for event in graph.stream(ask(), run(), stream_mode="custom") if event["type"] == "memory_mined"]
     told = {event["number"]: event for event in json.loads(json.dumps(events))}
     for activity in alice.knowledge.activity(kind="memory_mined"):
@@ -69,7 +69,7 @@ def test_what_lands_while_the_model_answers_is_said_by_the_track_node(memory, al
 def test_a_new_thread_is_not_told_of_the_past(memory, alice, clock):
     remember(alice, FACT)
     clock.tick(TEN_MINUTES)
-    memory.flush()
+    alice.flush()
     assert "memory_mined" not in heard(chat_graph(memory), run())
 
 
