@@ -37,15 +37,16 @@ def have_postgres() -> bool:
 
 
 class Postgres:
-    """A PostgreSQL server of its own, in a temporary folder."""
+    """A PostgreSQL server of its own, in a temporary folder; a `durable` one waits for its disk, as real ones do."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
         programs = _programs()
         if programs is None:
             raise SystemExit(
                 "PostgreSQL is not installed (Debian's package: postgresql), and POSTGRES names no server."
             )
         self._programs = programs
+        self._fsync = "fsync=on" if durable else "fsync=off"
         self.port = _free_port()
         self._folder = Path(tempfile.mkdtemp(prefix="langmem-tiers-postgres-"))
         # PostgreSQL does not run as root.
@@ -65,6 +66,14 @@ class Postgres:
         """The address for a role."""
         return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
 
+    @contextmanager
+    def new_database(self) -> Iterator[str]:
+        """The address of a new database of the owner, which is dropped at the end."""
+        with a_database(self.address("postgres", "postgres")) as made:
+            name = make_url(made).database or ""
+            self.as_superuser(f"ALTER DATABASE {name} OWNER TO {OWNER}")
+            yield self.address(database=name)
+
     def as_superuser(self, *statements: str, database: str = "postgres") -> None:
         """Execute statements, each for itself."""
         with psycopg.connect(self.address("postgres", database), autocommit=True) as connection:
@@ -73,7 +82,7 @@ class Postgres:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "max_connections=200"]
+        options = ["-c", "listen_addresses=127.0.0.1", "-c", self._fsync, "-c", "max_connections=200"]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder, *options],

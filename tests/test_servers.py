@@ -5,23 +5,31 @@ Runs over servers of its own, which it may stop, with `make test-servers`.
 
 import signal
 import threading
-from contextlib import contextmanager
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import psycopg
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from sqlalchemy import text
 
-from langmem_tiers import Health, Memory, Turn
+from langmem_tiers import Health, Memory, Settings, Turn
 from langmem_tiers.errors import (
     InvalidInput,
     NewerSchema,
+    ServerBusy,
     ServerRefused,
     ServerUnreachable,
     StorageError,
 )
 from langmem_tiers.records import Evidence
-from langmem_tiers.testing import HashEmbedder
+from langmem_tiers.settings import StorageSettings
+from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
+from tests.graphing import ask, chat_graph, run, texts
 
 pytestmark = [
     pytest.mark.skipif(engines.ENGINE != "postgres" or not servers.have_postgres(), reason="make test-servers runs it"),
@@ -50,15 +58,13 @@ def chroma():
 @pytest.fixture
 def address(postgres):
     """The address of a new database."""
-    with servers.a_database(postgres.address("postgres", "postgres")) as made:
-        name = made.rpartition("/")[2]
-        postgres.as_superuser(f"ALTER DATABASE {name} OWNER TO {servers.OWNER}")
-        yield postgres.address(database=name)
+    with postgres.new_database() as made:
+        yield made
 
 
-def opened(address, chroma=None):
+def opened(address, chroma=None, **given):
     vectors = None if chroma is None else chroma.address
-    return Memory.open(address, chroma=vectors, embedder=HashEmbedder(), background=False)
+    return Memory.open(address, chroma=vectors, **{"embedder": HashEmbedder(), "background": False, **given})
 
 
 def said(space, text, session="monday"):
@@ -313,6 +319,158 @@ def test_a_connection_that_names_a_space_sees_its_rows_only(address):
         connection.execute("SELECT set_config('langmem_tiers.space', 'users/ben', false)")
         held = connection.execute("SELECT space FROM langmem_tiers.drawers").fetchall()
     assert held == [("users/ben",)]
+
+
+def test_processes_that_open_a_new_database_at_once_make_its_tables_once(address):
+    with ThreadPoolExecutor(4) as threads:
+        memories = [each.result() for each in [threads.submit(opened, address) for _ in range(4)]]
+    for number, memory in enumerate(memories):
+        said(memory.user("alice"), f"Robot {number}.")
+    assert [turns(memory) for memory in memories] == [4] * 4
+    for memory in memories:
+        memory.close()
+
+
+def test_older_tables_are_brought_up_to_date_while_an_older_process_goes_on(address):
+    with opened(address) as older:
+        said(older.user("alice"), BADGE)
+        with psycopg.connect(address, options="-c search_path=langmem_tiers") as connection:
+            connection.execute("DROP TABLE part, shown")
+            connection.execute("DELETE FROM schema_steps WHERE name IN ('parts', 'onlookers')")
+        with opened(address) as newer:
+            said(newer.user("alice"), "I play the cello.")
+            said(older.user("alice"), "I play the drums.")
+            assert turns(newer) == turns(older) == 3
+
+
+def test_a_role_that_may_only_read_is_refused_and_nothing_is_stored(postgres, address):
+    with opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+    name = address.rpartition("/")[2]
+    postgres.as_superuser(
+        "CREATE ROLE reader LOGIN",
+        "GRANT USAGE ON SCHEMA langmem_tiers TO reader",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA langmem_tiers TO reader",
+        database=name,
+    )
+    with opened(address.replace(servers.OWNER, "reader", 1)) as memory:
+        with pytest.raises(ServerRefused):
+            said(memory.user("alice"), "I play the cello.")
+        assert turns(memory) == 1
+
+
+def test_a_server_that_goes_in_the_middle_of_a_transaction_leaves_nothing_of_it(postgres, address):
+    def crashing(connection):
+        connection.execute(text("UPDATE drawers SET content = 'half'"))
+        postgres.stop(signal.SIGQUIT)
+        try:
+            connection.execute(text("UPDATE drawers SET content = 'done'"))
+        finally:
+            postgres.start()
+
+    with opened(address) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with alice.context.open() as store, pytest.raises(ServerUnreachable), store.writing() as connection:
+            crashing(connection)
+        assert [each.content for each in alice.drawers()] == [BADGE]
+
+
+def test_when_all_connections_are_in_use_the_caller_is_told_and_succeeds_afterwards(address):
+    impatient = Settings(storage=StorageSettings(busy_timeout=0.2))
+    with opened(address, settings=impatient) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with alice.context.open() as store, ExitStack() as held:
+            for _ in range(16):
+                held.enter_context(store.reading())
+            with pytest.raises(ServerBusy):
+                said(alice, "I play the cello.")
+        said(alice, "I play the drums.")
+        assert turns(memory) == 2
+
+
+def test_a_server_without_room_for_a_connection_is_busy_and_not_away(postgres, address):
+    postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 0")
+    with pytest.raises(ServerBusy):
+        opened(address)
+
+
+def test_an_agent_answers_while_its_database_is_away_and_stores_the_turn_once_it_is_back(postgres, address, caplog):
+    with opened(address) as memory:
+        graph = chat_graph(memory, compiled={"checkpointer": InMemorySaver()})
+        graph.invoke(ask("My cat is called Miso."), run())
+        postgres.stop(signal.SIGQUIT)
+        try:
+            answered = graph.invoke(ask("My dog is called Rex."), run())
+        finally:
+            postgres.start()
+        assert texts(answered["messages"])[-2:] == ["My dog is called Rex.", "Fine."]
+        assert "error=ServerUnreachable" in caplog.text
+        graph.invoke(ask("My fish is called Blub."), run())
+        spoken = [each.content for each in memory.user("alice").drawers() if each.role == "user"]
+        assert spoken == ["My cat is called Miso.", "My dog is called Rex.", "My fish is called Blub."]
+
+
+def test_clocks_that_are_years_apart_do_not_keep_workers_from_the_work(address):
+    with ExitStack() as all_of_them:
+        memories = [
+            all_of_them.enter_context(opened(address, clock=FrozenClock(datetime(year, 3, 2, tzinfo=UTC))))
+            for year in (2016, 2036)
+        ]
+        for number, memory in enumerate(memories):
+            said(memory.user("alice"), f"Robot {number}.")
+            assert memories[not number].user("alice").flush()
+        held = memories[0].user("alice").stats()
+        assert (held.drawers, held.vectors, held.pending) == (2, 2, 0)
+
+
+def test_what_is_said_while_chroma_is_away_is_sent_soon_after_it_is_back(address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        chroma.kill()
+        try:
+            said(alice, BADGE)
+            assert not alice.flush()
+        finally:
+            chroma.start()
+        with psycopg.connect(address) as connection:
+            wanted = "SELECT work_at / 1000.0 - extract(epoch FROM clock_timestamp()) FROM langmem_tiers.spaces"
+            assert connection.execute(wanted).fetchone()[0] < 60
+        until(alice.flush)
+        with alice.context.open() as store:
+            assert store.vectors.ids()
+
+
+def test_a_turn_that_is_forgotten_twice_on_its_way_to_chroma_holds_up_nothing(address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content=BADGE, message_id="m1")], session="monday")
+        alice.flush()
+        alice.track([Turn(role="user", content="The badge is another one.", message_id="m1")], session="monday")
+        alice.forget(messages="m1", confirm=True)
+        said(alice, "I play the cello.")
+        assert alice.flush()
+        with alice.context.open() as store:
+            assert store.vectors.off() == (0, 0)
+
+
+def test_another_embedders_vectors_are_beside_those_of_the_first(address, chroma):
+    for dimension in (64, 32, 64):
+        with opened(address, chroma, embedder=HashEmbedder(dimension)) as memory:
+            alice = memory.user("alice")
+            said(alice, f"{BADGE} {dimension}")
+            alice.flush()
+            recalled = alice.recall("Which badge does the archive have?")
+            assert BADGE in recalled.block
+            assert not recalled.receipt.notes
+
+
+def until(true):
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.1)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from langmem_tiers.background.expiry import KINDS, ExpiryJob
 from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
-from langmem_tiers.background.projecting import IndexFileJob, ProjectJob, ServerProjectJob
+from langmem_tiers.background.projecting import IndexFileJob, ProjectJob, ServerProjectJob, VectorServerAway
 from langmem_tiers.background.purging import PurgeJob
 from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.clock import to_millis
@@ -48,7 +48,7 @@ class Job(Protocol):
         """Do part of the pending work, and return whether anything was done. `stop` is checked between parts.
 
         Raises:
-            EmbedderAway: the embedder it needs is unavailable.
+            EmbedderAway, VectorServerAway: what it needs is unavailable.
             StorageError: the rest is done later.
         """
 
@@ -100,7 +100,7 @@ class Jobs:
                 while job.step(stop):
                     if stop():
                         return WorkLeft.STOPPED
-            except EmbedderAway:
+            except (EmbedderAway, VectorServerAway):
                 outcome = WorkLeft.WAITING
         return outcome
 

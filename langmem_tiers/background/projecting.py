@@ -18,6 +18,10 @@ from langmem_tiers.telemetry.logs import say
 log = logging.getLogger(__name__)
 
 
+class VectorServerAway(Exception):
+    """The server of the vectors does not answer; they are sent later."""
+
+
 @dataclass(frozen=True)
 class ProjectJob:
     """Keeps the vectors of a space in Chroma, following the log."""
@@ -70,14 +74,18 @@ class ServerProjectJob:
         """Never due by the clock."""
 
     def step(self, stop: Callable[[], bool]) -> bool:
-        """Send new changes to the server; False if there are none, or it does not answer: later ones come along."""
+        """Send new changes to the server; False if there are none.
+
+        Raises:
+            VectorServerAway: it does not answer.
+        """
         worked = False
         try:
             while not stop() and self.vectors.step():
                 worked = True
         except ServerUnreachable as error:
             say(log, logging.WARNING, "vectors_wait", error=error, reason=error)
-            return False
+            raise VectorServerAway from error
         return worked
 
 

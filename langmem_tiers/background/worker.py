@@ -31,7 +31,7 @@ class WorkLeft(Enum):
 
     DONE = "done"
     WAITING = "waiting"
-    """Vectors are still missing, because the embedder is unavailable."""
+    """Vectors are still missing, because the embedder or the server of the vectors is unavailable."""
     STOPPED = "stopped"
 
 

@@ -127,7 +127,7 @@ class ChromaServer:
         """Remove vectors; unknown names are ignored."""
         if names:
             with self._translated():
-                self._collection(place).delete(ids=list(names))
+                self._collection(place).delete(ids=[*dict.fromkeys(names)])  # it refuses one that is named twice
 
     def clear(self, place: Place, mark: str) -> None:
         """Remove all vectors of a space, or its collection."""

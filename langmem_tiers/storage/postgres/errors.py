@@ -65,6 +65,9 @@ def _known(error: exc.DBAPIError) -> tuple[type[StorageError], str] | None:
         refused = ("password authentication", "no pg_hba.conf entry", "does not exist", "no password supplied")
         if any(each in said for each in refused):
             return ServerRefused, "The server does not let this user in"
+        full = ("too many connections", "too many clients", "connection slots are reserved")
+        if any(each in said for each in full):
+            return ServerBusy, "The server has no room for another connection"
         return ServerUnreachable, "The server cannot be reached"
     return None
 

@@ -33,8 +33,8 @@ _CONNECT, _STATEMENT = 5, 60
 _SPACES_A_SHARD = 8
 # What the server calls the type `numeric`.
 _NUMERIC = 1700
-# Held while a process makes or changes the schema.
-_MAKING = 0x4C4D5469
+# Held while a process makes or changes the schema, and how long others wait for it.
+_MAKING, _MAKING_SECONDS = 0x4C4D5469, 300
 STEPS = {"create": ddl.everything, "queue": ddl.queue, "parts": ddl.parts, "onlookers": ddl.onlookers}
 """The schema's steps, in order; each is one that an older package goes on working with, or is a new schema."""
 
@@ -206,8 +206,9 @@ class PostgresServer:
             if there is not None and self._done(connection) == len(STEPS):
                 return
         with self._connection() as connection:
-            # Whoever makes the schema takes longer than a writer may.
-            connection.execute(text(f"SET LOCAL lock_timeout = '{_STATEMENT}s'"))
+            # Making the tables may take a minute on a slow disk: whoever comes meanwhile waits for that.
+            connection.execute(text(f"SET LOCAL lock_timeout = '{_MAKING_SECONDS}s'"))
+            connection.execute(text(f"SET LOCAL statement_timeout = '{_MAKING_SECONDS}s'"))
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
             connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
             # Others may have done it while we waited.
