@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 
 DIMENSION = 384
 MAX_TOKENS = 256
-# Tokens and texts of a batch. Larger ones are no faster; smaller ones take a tenth more, but those who reply share the
-# processor with the one that is being computed.
+# Tokens and texts of a batch for all threads. Smaller ones take a tenth more.
 BATCH_TOKENS, BATCH_TEXTS = 1024, 32
-BATCH_TOKENS_BESIDE_REPLIES = 256
+# Of one for a single thread, which is as fast and has less padding, or while others reply: they share the processor.
+SMALL_BATCH_TOKENS = 256
 # So many texts at once are embedded by a second session, of which each batch has one thread: a seventh faster than all
 # threads for one batch. It takes 130 MB, until there was nothing for it for so many seconds.
 MANY_TEXTS = 64
@@ -100,7 +100,7 @@ class MiniLM:
         model = self._load_for_many() if many else self._load()
         tokens = [model.tokens(text) for text in texts]
         vectors = np.zeros((len(texts), DIMENSION), dtype=np.float32)
-        batches, lock = _batches(tokens), Lock()
+        batches, lock = _batches(tokens, small=many), Lock()
 
         def embed() -> None:
             while True:
@@ -152,22 +152,22 @@ class MiniLM:
         return model
 
 
-def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def _batches(tokens: Sequence[Sequence[int]], *, small: bool) -> Iterator[list[int]]:
     """The places of all texts, those of similar length together, the shortest first."""
     batch: list[int] = []
-    most = _most_tokens()
+    most = _most_tokens(small)
     for place in sorted(range(len(tokens)), key=lambda place: len(tokens[place])):
         if batch and (len(batch) == BATCH_TEXTS or (len(batch) + 1) * len(tokens[place]) > most):
             yield batch
-            most = _most_tokens()
+            most = _most_tokens(small)
             batch = []
         batch.append(place)
     if batch:
         yield batch
 
 
-def _most_tokens() -> int:
-    return BATCH_TOKENS_BESIDE_REPLIES if replies.expected() else BATCH_TOKENS
+def _most_tokens(small: bool) -> int:
+    return SMALL_BATCH_TOKENS if small or replies.expected() else BATCH_TOKENS
 
 
 @dataclass(frozen=True)
