@@ -1,6 +1,7 @@
 """Commands that take the address of a memory on servers as they take a folder."""
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.main import main
 from tests import engines
+from tests.test_bench_retrieval import LOCOMO
 from tests.test_workers import address  # noqa: F401 - a fixture
 
 pytestmark = [
@@ -67,3 +69,17 @@ def test_sync_writes_what_is_known_into_a_folder_and_takes_over_what_is_edited_t
     known.write_text(known.read_text().replace("cello", "violin"))
     assert run("sync", str(tmp_path / "notes"))[0] == 0
     assert "violin" in run("recall", "What does Lena play?")[1]
+
+
+def test_a_benchmark_asks_over_servers_what_it_asks_over_a_folder_and_leaves_nothing(run, where, tmp_path):
+    data = tmp_path / "locomo.json"
+    data.write_text(json.dumps(LOCOMO))
+    asked = ["bench", "retrieval", "--dataset", "locomo", "--data", str(data), "--keyword-only"]
+    outs = [tmp_path / "servers" / "log.jsonl", tmp_path / "folder" / "log.jsonl"]
+    assert run(*asked, "--out", str(outs[0]), "--on-servers")[0] == 0
+    assert run(*asked, "--out", str(outs[1]))[0] == 0
+    on_servers, in_folder = ([json.loads(line) for line in out.read_text().splitlines()] for out in outs)
+    assert [each["drawers"] for each in on_servers] == [each["drawers"] for each in in_folder]
+    assert any(each["drawers"] for each in on_servers)
+    with Memory.open(where[1], embedder=None, background=False) as memory:
+        assert list(memory.spaces()) == ["users/alice"]

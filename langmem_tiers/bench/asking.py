@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,9 +153,9 @@ _ALL_TOKENS = 1_000_000
 class Plan:
     """How cases are measured.
 
-    `work` is the folder for their memories; with `keep` these stay there, and a later run takes them as they are.
-    Without `vectors`, recall goes by keywords alone. `embeddings` is the file of vectors made before, by default
-    `embeddings.db` in the work folder.
+    `work` is the folder for their memories; with `keep` these stay there, and a later run takes them as they are. With
+    `address`, they are spaces of a memory on servers instead, its vectors on `chroma`. Without `vectors`, recall goes
+    by keywords alone. `embeddings` is the file of vectors made before, by default `embeddings.db` in the work folder.
     """
 
     work: Path
@@ -163,6 +163,8 @@ class Plan:
     vectors: bool = True
     keep: bool = False
     embeddings: Path | None = None
+    address: str | None = None
+    chroma: str | None = None
 
     def embedder(self) -> Embedder | None:
         """The model with its cache, one for each process; None without vectors."""
@@ -198,13 +200,17 @@ def stored(case: Case, plan: Plan, embedder: Embedder | None) -> Iterator[Space]
     from langmem_tiers.memory import Memory
 
     with ExitStack() as opened:
-        if plan.keep:
-            folder = plan.work / "kept" / hashlib.sha256(case.space.encode()).hexdigest()[:16]
+        plan.work.mkdir(parents=True, exist_ok=True)
+        if plan.address is not None:
+            place: str | Path = plan.address
+        elif plan.keep:
+            place = plan.work / "kept" / hashlib.sha256(case.space.encode()).hexdigest()[:16]
         else:
-            plan.work.mkdir(parents=True, exist_ok=True)
-            folder = Path(opened.enter_context(TemporaryDirectory(prefix="memory-", dir=plan.work)))
-        settings = verbatim(plan.settings)
-        memory = opened.enter_context(Memory.open(folder, embedder=embedder, settings=settings, background=False))
+            place = Path(opened.enter_context(TemporaryDirectory(prefix="memory-", dir=plan.work)))
+        how: dict[str, Any] = {"settings": verbatim(plan.settings), "background": False}
+        memory = opened.enter_context(Memory.open(place, chroma=plan.chroma, embedder=embedder, **how))
+        if plan.address is not None and not plan.keep:
+            opened.callback(memory.delete_space, case.space, confirm=True)
         space, rejected = memory.space(case.space), 0
         if space.stats().drawers != sum(len(session.messages) for session in case.sessions):
             track = through_track_node(memory)

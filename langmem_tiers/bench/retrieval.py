@@ -40,8 +40,10 @@ class Run(Plan):
     def log(self) -> AnswerLog:
         """The log; it is only continued with the same data and settings."""
         grown = {} if self.grow is None else {"grow": self.grow, "seed": self.seed}
+        place = {} if self.address is None else {"on": "servers"}
         described = {
             **grown,
+            **place,
             "version": __version__,
             "dataset": self.dataset,
             "data": self.data.name,

@@ -70,14 +70,22 @@ def retrieval(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Which sessions --grow takes first.")] = 0,
+    on_servers: Annotated[
+        bool,
+        typer.Option("--on-servers", help="Keep the memories in the database of --path and --chroma, which is empty."),
+    ] = False,
 ) -> Shown:
     """Ask every question of a set through the real recall path, and log what came back, one line a question."""
     from langmem_tiers.bench.retrieval import Run, prepare_base, run_retrieval
 
+    if on_servers and grow is not None:
+        raise typer.BadParameter("--grow copies folders, and goes without --on-servers.")
     run = Run(
         dataset=dataset.value,
         data=data,
         out=out,
+        address=str(target.path) if on_servers else None,
+        chroma=target.chroma if on_servers else None,
         work=work or out.parent / "work",
         settings=settings_of(settings),
         limit=limit,
