@@ -9,7 +9,7 @@ from pathlib import Path
 _VARIABLE = "LANGMEM_TIERS_PATH"
 _ADDRESSES = ("postgresql:", "postgres:", "postgresql+psycopg:")
 # One address may have commas too, between several hosts.
-_NEXT_ADDRESS = re.compile(r"\s*,\s*(?=[a-z][a-z+]*://)")
+_NEXT_ADDRESS = re.compile(r",\s*(?=[a-z][a-z+]*://)")
 
 
 def is_address(named: object) -> bool:
@@ -19,7 +19,7 @@ def is_address(named: object) -> bool:
 
 def separate(addresses: str) -> tuple[str, ...]:
     """The addresses in a text that has commas between them."""
-    return tuple(_NEXT_ADDRESS.split(addresses.strip())) if addresses.strip() else ()
+    return tuple(each.strip() for each in _NEXT_ADDRESS.split(addresses)) if addresses.strip() else ()
 
 
 def shown(named: Path | str) -> str:

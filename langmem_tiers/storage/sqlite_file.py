@@ -99,19 +99,20 @@ class SqliteFile(Database):
             connection = any_connection.execution_options(**{WRITES: True})
             _seal_what_is_written(connection, seals.EVERYTHING if durable else seals.NOTES)
             relaxed = not durable and self._settings.synchronous != "NORMAL"
-            set_flag = connection.connection.cursor().execute
-            if relaxed:
-                set_flag("PRAGMA synchronous=NORMAL")
-            try:
-                _wait_for_locks(connection.connection, 0)
-                _insist(set_flag, "BEGIN IMMEDIATE", self._settings.busy_timeout)
-                with connection.begin():
-                    turn.begun = True
-                    yield connection
-                    self._require_there()
-            finally:
+            # Closed in any case: with a statement that was refused, the file would stay open after the connection.
+            with closing(connection.connection.cursor()) as cursor:
                 if relaxed:
-                    set_flag("PRAGMA synchronous=FULL")
+                    cursor.execute("PRAGMA synchronous=NORMAL")
+                try:
+                    _wait_for_locks(connection.connection, 0)
+                    _insist(cursor.execute, "BEGIN IMMEDIATE", self._settings.busy_timeout)
+                    with connection.begin():
+                        turn.begun = True
+                        yield connection
+                        self._require_there()
+                finally:
+                    if relaxed:
+                        cursor.execute("PRAGMA synchronous=FULL")
 
     def _require_there(self) -> None:
         """Refuse to go on with a deleted file: open connections would keep reading and writing it unseen."""
