@@ -1,7 +1,8 @@
 """Random use by many users, in several processes, on one PostgreSQL and one Chroma server: nothing foreign anywhere.
 
 All that is stored for a user holds that user's mark. No answer may hold another mark, and at the end no row of any
-table; nor may Chroma hold vectors in a space that its records do not know.
+table; nor may Chroma hold vectors in a space that its records do not know. SIGTERM to a process of users ends its part
+early; the figures are of what was done.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from argparse import SUPPRESS, Namespace
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import takewhile
 from pathlib import Path
 from time import perf_counter
 
@@ -26,7 +29,6 @@ sys.path.append(str(Path(__file__).parent.parent))
 from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.integrations import TieredStore
-from langmem_tiers.integrations.store.naming import user_id
 from tests import servers
 
 MARK = re.compile(r"kanari\d+q")
@@ -42,7 +44,7 @@ class User:
         self.space: Space = memory.user(self.name)
         self.rng = rng
         self._memory = memory
-        self._store = TieredStore(memory, space_of=lambda namespace: user_id(namespace[0]))
+        self._store = TieredStore(memory, space_of=("{user}",))
 
     def text(self) -> str:
         """Something to store."""
@@ -103,12 +105,12 @@ DOORS: dict[str, tuple[float, Callable[[User], object]]] = {
 """Each way in or out, with how often it is used."""
 
 
-def use(memory: Memory, users: int, operations: int, seed: int) -> tuple[int, list[str]]:
-    """Random operations of random users; how many could not be done, and what was shown that is foreign."""
-    rng, refused, foreign = random.Random(seed), Counter[str](), []
+def use(memory: Memory, chosen: Namespace, stopped: threading.Event) -> tuple[int, int, list[str]]:
+    """Random operations of random users: how many, how many could not be done, and what was shown that is foreign."""
+    rng, refused, foreign, done = random.Random(chosen.seed), Counter[str](), [], 0
     names, weights = [*DOORS], [weight for weight, _ in DOORS.values()]
-    for _ in range(operations):
-        user = User(memory, rng.randrange(users), rng)
+    for done in takewhile(lambda _: not stopped.is_set(), range(1, chosen.operations + 1)):
+        user = User(memory, rng.randrange(chosen.users), rng)
         (door,) = rng.choices(names, weights)
         try:
             shown = repr(DOORS[door][1](user))
@@ -117,9 +119,11 @@ def use(memory: Memory, users: int, operations: int, seed: int) -> tuple[int, li
             shown = str(error)
         if others := set(MARK.findall(shown)) - {user.mark}:
             foreign.append(f"{door} of {user.name} shows {others}")
+        if done % 500 == 0:
+            say(f"{done} operations")
     for each, count in refused.items():
         say(f"{count} times {each}")
-    return refused.total(), foreign
+    return done, refused.total(), foreign
 
 
 def foreign_rows(superuser: str) -> tuple[int, int]:
@@ -131,7 +135,9 @@ def foreign_rows(superuser: str) -> tuple[int, int]:
             wanted = f"SELECT space, one::text FROM ONLY langmem_tiers.{table} AS one WHERE one::text ~ 'kanari'"
             for space, row in connection.execute(wanted):
                 marked += 1
-                foreign += set(MARK.findall(row)) != {f"kanari{space.removeprefix('users/user')}q"}
+                if set(MARK.findall(row)) != {f"kanari{space.removeprefix('users/user')}q"}:
+                    foreign += 1
+                    say(f"{table} of {space}: {row}")
     return marked, foreign
 
 
@@ -151,12 +157,14 @@ def main() -> int:
     arguments.add_argument("--processes", type=int, default=8)
     arguments.add_argument("--at", nargs=2, metavar=("POSTGRES", "CHROMA"), help=SUPPRESS)
     chosen = arguments.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the servers end with it
     if chosen.at:
+        stopped = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stopped.set())
         with opened(*chosen.at, background=True) as memory:
-            refused, foreign = use(memory, chosen.users, chosen.operations, chosen.seed)
-        print(refused, *foreign, sep="\n")
+            done, refused, foreign = use(memory, chosen, stopped)
+        print(done, refused, *foreign, sep="\n")
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the servers end with it
     with ExitStack() as last_to_first:
         postgres = servers.Postgres()
         last_to_first.callback(postgres.remove)
@@ -172,14 +180,14 @@ def main() -> int:
                 memory.space(name).flush()
             off = vectors_off(memory)
         marked, foreign = foreign_rows(postgres.address("postgres", servers.OWNER))
-    shown = [line for _, *lines in told for line in lines]
+    shown = [line for _, _, *lines in told for line in lines]
     for line in shown:
         say(line)
     row = {
-        "operations": chosen.operations // chosen.processes * chosen.processes,
+        "operations": sum(int(done) for done, *_ in told),
         "users": chosen.users,
         "processes": chosen.processes,
-        "not done": sum(int(first) for first, *_ in told),
+        "not done": sum(int(refused) for _, refused, *_ in told),
         "foreign answers": len(shown),
         "rows with a mark": marked,
         "foreign rows": foreign,

@@ -8,8 +8,8 @@ a new database:
 - Chroma is killed and its folder deleted; recall must go on by words and say so. Half of the spaces are not written to
   any more then: it is recall that finds their vectors missing.
 
-After each part all acknowledged turns must be there, once, and be found by words and by vectors; a call that failed
-must have stored all of its turns or none.
+After each part all acknowledged turns must be there, once, and be found by words and, once `flush` says that nothing
+is left, by vectors, of which the server has none too many; a call that failed must have stored all its turns or none.
 """
 
 from __future__ import annotations
@@ -256,12 +256,17 @@ def _is_whole(memory: Memory, space: str) -> bool:
     recalled = memory.space(space).recall("What was said of the garden?")
     if recalled.receipt.notes:
         return False
+    try:
+        return _off(memory, space) in {None, (0, 0)}
+    except MemoryTiersError:
+        return False
+
+
+def _off(memory: Memory, space: str) -> tuple[int, int] | None:
+    """How many vectors of turns the server lacks, and how many it has too many; None while changes are on their way."""
     with memory.space(space).context.open() as store:
         assert store.shelves
-        try:
-            return store.shelves[0].off() in {None, (0, 0)}
-        except MemoryTiersError:
-            return False
+        return store.shelves[0].off()
 
 
 def examined(load: Load) -> Row:
@@ -272,7 +277,10 @@ def examined(load: Load) -> Row:
         for space, ids in told.acknowledged.items():
             say(f"examining {len(ids)} turns of {space}")
             wrong["lost"] += len(set(ids) - stored[space].keys())
-            wrong["vectors off"] += not _comes_true(lambda space=space: _is_whole(memory, space), 60)
+            # Vectors that wait for a server that was away are tried again after some seconds.
+            if not _comes_true(memory.space(space).flush, _PATIENCE):
+                raise SystemExit("Vectors wait and wait.")
+            wrong["vectors off"] += _off(memory, space) != (0, 0)
             for name in set(ids) & stored[space].keys():
                 scores = _scores(memory, space, name, stored[space][name][0])
                 wrong["not found by words"] += "keyword" not in scores
