@@ -6,7 +6,7 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,24 +18,26 @@ from uuid import uuid4
 from filelock import Timeout
 
 from langmem_tiers import private_files
-from langmem_tiers.errors import DatabaseLocked, MemoryClosed, NotInAFolder, StorageError
+from langmem_tiers.errors import DatabaseLocked, MemoryClosed, NotInAFolder, ServerUnreachable, StorageError
 from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.models.threads import SpareThreads
-from langmem_tiers.settings import GraphSettings, StorageSettings
-from langmem_tiers.storage.change_log import moment
+from langmem_tiers.settings import GraphSettings, RecallSettings, StorageSettings
+from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.storage.chroma import ChromaIndex
 from langmem_tiers.storage.chroma_client import ChromaServers
 from langmem_tiers.storage.chroma_server import ServerNoteVectors, ServerVectors, Shelf
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest
+from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, mark_space, size, space_folder
 from langmem_tiers.storage.index_file import IndexFile, files
 from langmem_tiers.storage.keyword import Postings, ServerWords, Words
 from langmem_tiers.storage.leases import Lease
 from langmem_tiers.storage.migrations import migrate
-from langmem_tiers.storage.note_index import Notes, NoteSearch
+from langmem_tiers.storage.note_index import NoteHit, Notes, NoteSearch
+from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.postgres.server import PostgresRecords
 from langmem_tiers.storage.revision_index import RevisionIndex
 from langmem_tiers.storage.server_notes import ServerNotes
@@ -118,6 +120,25 @@ class SpaceStore(ABC):
         self.at_rest: AtRest | None = None
         """How the background has left it since it was opened; None before it came, and while there is more to do."""
         self.graph = graph
+
+    def search_notes(
+        self,
+        moment: Moment,
+        terms: Sequence[str],
+        vector: Vectors | None,
+        most: int,
+        kinds: Collection[NoteKind],
+        *,
+        settings: RecallSettings = RecallSettings(),  # noqa: B008 - a frozen value
+    ) -> list[NoteHit]:
+        """What `notes` finds; while the server of their vectors does not answer, by words only, which is logged."""
+        try:
+            return self.notes.search(moment, terms, vector, most, kinds, settings=settings)
+        except ServerUnreachable as error:
+            if vector is None:  # it is the database that does not answer
+                raise
+            say(log, logging.WARNING, "searched_by_words", space=self.name, error=error, reason=error)
+        return self.notes.search(moment, terms, None, most, kinds, settings=settings)
 
     def for_reading(self) -> Self:
         """The same store for somebody who may only read them; it is not closed by itself."""

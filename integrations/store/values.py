@@ -168,7 +168,7 @@ class SpaceLook:
     def _hits(self, asked: Asked, vector: "Vectors | None") -> Sequence[NoteHit]:
         settings = self.settings.model_copy(update={"min_similarity": -1.0})
         try:
-            return self.store.notes.search(
+            return self.store.search_notes(
                 self.moment, asked.query.terms, vector, _ALL, kinds=items.SEARCHED, settings=settings
             )
         except InvalidVector:  # of another model than those stored: by words only

@@ -179,7 +179,7 @@ class Documents:
         with self._context.open() as store, store.reading() as connection:
             now = change_log.moment(connection, store.key)
             settings = self._settings.recall
-            hits = store.notes.search(now, terms, vector, most, {"document"}, settings=settings)
+            hits = store.search_notes(now, terms, vector, most, {"document"}, settings=settings)
             written = rows.written(connection, store.key, {hit.ref for hit in hits})
             found = [hit for hit in hits if hit.ref in written]
             pieces = [(hit.text, written[hit.ref].at) for hit in found]

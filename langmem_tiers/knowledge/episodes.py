@@ -130,7 +130,7 @@ class Episodes:
     def _matching(self, asked: str, vector: Vectors | None, most: int, **filters: Any) -> tuple[EpisodeFound, ...]:
         with self._context.open() as store, store.reading() as connection:
             now = moment(connection, store.key)
-            hits = store.notes.search(now, terms(asked), vector, MOST, kinds={"episode"})
+            hits = store.search_notes(now, terms(asked), vector, MOST, kinds={"episode"})
             best = {hit.ref: hit for hit in reversed(hits)}  # the best of several pieces
             held = episodes.holding(connection, store.key, best.keys(), at=self._now(), **filters)
             over = standing.in_episodes(store, now, held.values(), self._context.clock())

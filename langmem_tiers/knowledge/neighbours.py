@@ -82,7 +82,7 @@ def find_neighbours(store: SpaceStore, texts: Sequence[str], embed: Embed = by_w
         now = moment(connection, store.key)
         found = {}
         for text in distinct:
-            hits = store.notes.search(now, terms(text), vectors.get(text), _MOST, kinds={"entry"})
+            hits = store.search_notes(now, terms(text), vectors.get(text), _MOST, kinds={"entry"})
             found[text] = {hit.ref: hit.vector for hit in hits}
         return Neighbours(position=now.head, found=found, vectors=vectors)
 

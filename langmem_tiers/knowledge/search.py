@@ -82,7 +82,7 @@ def _then(
         held = {ref: entry for ref, entry in earlier.held.items() if ref in left}
         if not query.strip():
             return [EntryFound(entry=entry) for entry in held.values()][:most]
-        hits = store.notes.search(seen, asked, vector, MOST, kinds={"entry"})
+        hits = store.search_notes(seen, asked, vector, MOST, kinds={"entry"})
         hits += earlier.search_put_aside(store, connection, asked, vector, RecallSettings())
     best = sorted((hit for hit in hits if hit.ref in held), key=lambda hit: -hit.score)[:most]
     return [EntryFound(entry=held[hit.ref], score=round(hit.score, DECIMALS), channels=channels(hit)) for hit in best]
@@ -109,7 +109,7 @@ def _searched(store: SpaceStore, query: str, vector: Vectors | None, filters: Fi
     """Search active entries in the index."""
     with store.reading() as connection:
         now = moment(connection, store.key)
-        hits = {hit.ref: hit for hit in store.notes.search(now, terms(query), vector, MOST, kinds={"entry"})}
+        hits = {hit.ref: hit for hit in store.search_notes(now, terms(query), vector, MOST, kinds={"entry"})}
         left = entries.ids(connection, store.key, replace(filters, ids=list(hits)))
         best = [hit for ref, hit in hits.items() if ref in left][:most]
         found = entries.by_ids(connection, store.key, [hit.ref for hit in best])

@@ -225,7 +225,7 @@ class WorkingMemory:
                 return tuple(_hit(head, 0, rows[head.key].parts[0], 0.0) for head in latest)
             moment = change_log.moment(connection, store.key)
             settings = self._context.settings.recall
-            hits = store.notes.search(moment, asked.terms, vector, _SEARCHED, {"working"}, settings=settings)
+            hits = store.search_notes(moment, asked.terms, vector, _SEARCHED, {"working"}, settings=settings)
         rising = sorted(hits, key=lambda hit: (hit.score, -hit.ordinal))
         best = {hit.ref: hit for hit in rising if hit.ref in heads}
         ranked = sorted(best.values(), key=lambda hit: -hit.score)[:most]
