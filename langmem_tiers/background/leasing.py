@@ -105,7 +105,7 @@ class LeasingWorker(Background):
                 failures = 0
             except StorageError as error:
                 say(log, logging.WARNING, "no_work_from_server", error=error, reason=error)
-                self._rest(_backoff(failures))
+                self._rest(backoff(failures))
                 failures += 1
 
     def _next(self) -> _Turn | None:
@@ -171,8 +171,9 @@ class LeasingWorker(Background):
         if result is not None:
             self._faults.pop(name, None)
             return result
-        faults = self._faults[name] = self._faults.get(name, 0) + 1
-        return WorkLeft.WAITING, _backoff(faults)
+        faults = self._faults.get(name, 0)
+        self._faults[name] = faults + 1
+        return WorkLeft.WAITING, backoff(faults)
 
 
 @dataclass(frozen=True)
@@ -269,5 +270,6 @@ def _done_at_once(queue: SpaceQueue, work: Work, held: Held) -> WorkLeft:
     return outcome
 
 
-def _backoff(failures: int) -> float:
+def backoff(failures: int) -> float:
+    """Seconds until the next attempt after so many failures in a row."""
     return min(_AGAIN * 2.0 ** min(failures, 10), _LONGEST)
