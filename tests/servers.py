@@ -129,6 +129,14 @@ class Chroma:
         self._process.kill()
         self._process.wait(PATIENCE)
 
+    def pause(self) -> None:
+        """Let it answer nothing, and take connections all the same."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """End the pause."""
+        self._process.send_signal(signal.SIGCONT)
+
     def lose_data(self) -> None:
         """Delete what it kept; it must not be running."""
         shutil.rmtree(self._folder / "data")

@@ -4,6 +4,7 @@ Runs over servers of its own, which it may stop, with `make test-servers`.
 """
 
 import signal
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,12 +12,14 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import httpx
 import psycopg
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from sqlalchemy import text
 
 from langmem_tiers import Health, Memory, Settings, Turn
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import (
     InvalidInput,
     NewerSchema,
@@ -25,8 +28,10 @@ from langmem_tiers.errors import (
     ServerUnreachable,
     StorageError,
 )
+from langmem_tiers.integrations import TieredStore
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage import chroma_client
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
 from tests.graphing import ask, chat_graph, run, texts
@@ -172,6 +177,32 @@ def test_when_chroma_is_killed_recall_goes_on_by_words_and_by_vectors_once_it_is
         again = memory.user("alice").recall("Which badge does the archive have?")
         assert BADGE in again.block
         assert not again.receipt.notes
+
+
+def test_while_chroma_is_away_every_search_goes_on_by_words_and_facts_are_saved(address, chroma, caplog):
+    with opened(address, chroma) as memory:
+        alice, store = memory.user("alice"), TieredStore(memory)
+        alice.knowledge.save(BADGE, category="archive")
+        alice.documents.append("memory/archive.md", BADGE)
+        alice.archive.write("t1", summary=BADGE)
+        store.put(("memories", "alice"), "badge", {"content": BADGE})
+        said(alice, BADGE)
+        assert alice.flush()
+        chroma.kill()
+        try:
+            asked = "Which badge does the archive have?"
+            searches = {
+                "messages": lambda: alice.search(asked),
+                "knowledge": lambda: alice.knowledge.search(asked),
+                "documents": lambda: alice.documents.search(asked),
+                "archive": lambda: alice.archive.search(asked),
+                "store": lambda: store.search(("memories", "alice"), query=asked),
+            }
+            assert [name for name, search in searches.items() if "kz77qx41" not in repr(search())] == []
+            assert alice.knowledge.save("Lena plays the cello.", category="people").entry
+        finally:
+            chroma.start()
+    assert "searched_by_words" in caplog.text
 
 
 def test_health_tells_apart_who_does_not_answer(postgres, address, chroma):
@@ -455,6 +486,77 @@ def test_a_turn_that_is_forgotten_twice_on_its_way_to_chroma_holds_up_nothing(ad
             assert store.vectors.off() == (0, 0)
 
 
+def test_what_a_worker_sends_that_another_one_has_overtaken_is_set_right(postgres, address, chroma):
+    with opened(address, chroma) as other, _between(chroma) as way, opened(address, way) as memory:
+        alice, twin = memory.user("alice"), other.user("alice")
+        said(alice, "I play the cello.")
+        assert alice.flush()
+        alice.track([Turn(role="user", content=BADGE, message_id="m1")], session="monday")
+
+        def overtake():
+            postgres.as_superuser("UPDATE langmem_tiers.spaces SET work_at = 0", database=address.rpartition("/")[2])
+            assert twin.flush()
+            twin.forget(messages="m1", confirm=True)
+            assert twin.flush()
+
+        way.before("upsert", overtake)
+        alice.flush()
+        assert alice.flush()
+        with alice.context.open() as store:
+            assert store.vectors.off() == (0, 0)
+
+
+def test_vectors_that_are_sent_again_are_not_missing_when_that_is_broken_off(address, chroma):
+    with _between(chroma) as way, opened(address, way) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        assert alice.flush()
+
+        def break_off():
+            raise ConnectionError
+
+        way.before("upsert", break_off)
+        alice.rebuild()
+        with alice.context.open() as store:
+            assert store.vectors.off() == (0, 0)
+
+
+def test_a_chroma_server_that_hangs_does_not_hold_up_the_work(address, chroma, monkeypatch):
+    monkeypatch.setattr(chroma_client, "_LONGEST", 0.2)
+    with opened(address, chroma) as memory:
+        chroma.pause()
+        try:
+            said(memory.user("alice"), BADGE)
+            assert not memory.flush()
+        finally:
+            chroma.go_on()
+        until(memory.flush)
+
+
+def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(postgres, address, offline_environment):
+    with opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+    command = ["langmem-tiers", "--path", address, "--embedder", "none", "worker"]
+    postgres.stop()
+    try:
+        working = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=offline_environment)
+        assert "no_work_from_server" in working.stderr.readline()
+    finally:
+        postgres.start()
+    assert "Working for postgresql://" in working.stderr.readline()
+    until(lambda: due(address) == 0)
+    working.send_signal(signal.SIGTERM)
+    working.communicate(timeout=60)
+    assert working.returncode == 0
+
+
+def test_a_worker_that_is_refused_does_not_wait(postgres, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--path", postgres.address(database="nowhere"), "worker"])
+    assert left.value.code == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
 def test_another_embedders_vectors_are_beside_those_of_the_first(address, chroma):
     for dimension in (64, 32, 64):
         with opened(address, chroma, embedder=HashEmbedder(dimension)) as memory:
@@ -486,7 +588,13 @@ def _answering_nothing():
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Unknown)
+    with _serving(Unknown) as address:
+        yield address
+
+
+@contextmanager
+def _serving(handler):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -495,6 +603,51 @@ def _answering_nothing():
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Way:
+    """The way to a Chroma server, as what answers at `address`: something may happen before a request is passed on."""
+
+    def __init__(self, chroma):
+        self._chroma = chroma
+        self._before = {}
+        self.address = ""
+
+    def before(self, what, act):
+        """Do something once, before the next request whose path ends with `what`; its error is the server's."""
+        self._before[what] = act
+
+    def passed_on(self, request):
+        """Status and body of the answer."""
+        try:
+            self._before.pop(request.path.rpartition("/")[2], lambda: None)()
+        except ConnectionError:
+            return 500, b"{}"
+        body = request.rfile.read(int(request.headers.get("Content-Length") or 0)) or None
+        url, headers = f"{self._chroma.address}{request.path}", {"Content-Type": "application/json"}
+        answer = httpx.request(request.command, url, content=body, headers=headers, timeout=60)
+        return answer.status_code, answer.content
+
+
+@contextmanager
+def _between(chroma):
+    way = _Way(chroma)
+
+    class Passing(BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, body = way.passed_on(self)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_PUT = do_DELETE = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with _serving(Passing) as way.address:
+        yield way
 
 
 def _rows(postgres, address, space):

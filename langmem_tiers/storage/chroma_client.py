@@ -20,6 +20,8 @@ from langmem_tiers.storage.spread import chosen
 T = TypeVar("T")
 # Seconds that a search waits for the server, and for which it is left alone when it did not answer.
 _PATIENCE, _REST = 2.0, 5.0
+# Seconds that the background waits for it.
+_LONGEST = 60.0
 # Vectors sent at once.
 _BATCH = 500
 _SEARCHES = 32
@@ -152,15 +154,20 @@ class ChromaServer:
         with self._lock:
             if self._client is None:
                 import chromadb
+                import httpx
                 from chromadb.config import Settings
 
+                # Chroma's client waits for ever, without a setting for that: so it is asked first here.
+                httpx.get(f"{self.where}/api/v2/heartbeat", timeout=_LONGEST)
                 secure, port = self._parts.scheme == "https", self._parts.port
-                self._client = chromadb.HttpClient(
+                client: Any = chromadb.HttpClient(
                     str(self._parts.hostname),
                     port or (443 if secure else 80),
                     ssl=secure,
                     settings=Settings(anonymized_telemetry=False),
                 )
+                client._server._session.timeout = _LONGEST
+                self._client = client
             return self._client
 
     def _collection(self, place: Place) -> Any:

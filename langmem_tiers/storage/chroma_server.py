@@ -9,7 +9,7 @@ the same name, is seen by its id, which the records know, and is filled again.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -101,10 +101,12 @@ class Shelf(ABC):
         with self._database.reading() as connection:
             spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
             vectors = self._loaded(connection, spans) if spans else None
-        self._server.delete(place, [f"{self._mark}:{name}" for each in news for name in self._gone(each)])
+        self._delete(place, [name for each in news for name in self._gone(each)])
         self._server.upsert(place, self._mark, vectors)
         with self._database.writing() as connection:
-            change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
+            moved = change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
+        if not moved:  # somebody else was at it as well, and may have deleted what was sent just now
+            self.rebuild()
         return True
 
     def rebuild(self) -> None:
@@ -140,24 +142,31 @@ class Shelf(ABC):
         return self._given is not None
 
     def _begin_anew(self, before: Place | None) -> None:
-        """Fill the collection that fits the size, at its home, and use it from then on."""
+        """Fill the collection that fits the size, at its home, and use it from then on.
+
+        Nothing that belongs there is missing meanwhile, should this be broken off or done twice at once.
+        """
         # Asked before anything is done: what is left there has to be cleared afterwards.
         leaves = before if before is not None and self._server.is_anywhere(before) else None
         with self._database.reading() as connection:
             position = change_log.head(connection, self._space)
             last, size = self._reach(connection)
         place = self._server.begin(self._shard if size <= _SHARED else f"{self._shard}.of.{self._mark}")
-        if place.shared:
-            self._server.clear(place, self._mark)
+        stale = self._server.ids(place, self._mark)
         for first in range(1, last + 1, _STRIDE):
             with self._database.reading() as connection:
                 vectors = self._loaded(connection, [(first, first + _STRIDE - 1)])
             self._server.upsert(place, self._mark, vectors)
+            stale.difference_update(() if vectors is None else vectors.names)
+        self._delete(place, stale)
         with self._database.writing() as connection:
             facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
             change_log.reset_cursor(connection, self._space, self.CURSOR, position)
         if leaves is not None and leaves.id != place.id:
             self._server.clear(leaves, self._mark)
+
+    def _delete(self, place: Place, names: Iterable[str]) -> None:
+        self._server.delete(place, [f"{self._mark}:{name}" for name in names])
 
     def _place(self, connection: Connection) -> Place | None:
         held = facts.get(connection, self._space, self._fact)
