@@ -407,6 +407,16 @@ def test_a_server_that_goes_in_the_middle_of_a_transaction_leaves_nothing_of_it(
         assert [each.content for each in alice.drawers()] == [BADGE]
 
 
+def test_a_process_that_was_frozen_in_a_transaction_is_told_that_nothing_is_stored(postgres, address):
+    with opened(address) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with pytest.raises(ServerUnreachable), alice.context.open() as store, store.writing() as connection:
+            _outlast_the_server(postgres, connection)
+        said(alice, "I play the cello.")
+        assert turns(memory) == 2
+
+
 def test_when_all_connections_are_in_use_the_caller_is_told_and_succeeds_afterwards(address):
     impatient = Settings(storage=StorageSettings(busy_timeout=0.2))
     with opened(address, settings=impatient) as memory:
@@ -603,6 +613,19 @@ def _serving(handler):
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _outlast_the_server(postgres, connection):
+    connection.execute(text("SET idle_in_transaction_session_timeout = 1"))
+    number = connection.execute(text("SELECT pg_backend_pid()")).scalar()
+    until(lambda: not _is_there(postgres, number))
+    connection.execute(text("SELECT 1"))
+
+
+def _is_there(postgres, number):
+    """Whether a connection with this number is."""
+    with psycopg.connect(postgres.address("postgres", "postgres")) as connection:
+        return connection.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [number]).fetchone() is not None
 
 
 class _Way:

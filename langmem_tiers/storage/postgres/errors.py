@@ -31,6 +31,7 @@ _BY_STATE: tuple[tuple[str, type[StorageError], str], ...] = (
     ("25006", ServerRefused, "The server takes no changes: it is a copy for reading, or is being moved"),
     ("42P01", DatabaseDamaged, "A table of the memory is missing"),
     ("42703", DatabaseDamaged, "A column of the memory is missing"),
+    ("25P03", ServerUnreachable, "The server has ended a transaction that did nothing for too long"),
     ("23", DatabaseDamaged, "The records contradict each other"),
     ("XX", DatabaseDamaged, "The server found its files damaged"),
     ("57P", ServerUnreachable, "The server is going down or coming up"),
