@@ -487,6 +487,7 @@ def test_a_recalled_block_in_a_message_is_not_mined(opened):
 # One at a time
 
 
+@pytest.mark.folder
 def test_while_another_flush_holds_the_space_nothing_but_the_turns_is_stored(opened):
     memory = opened()
     history = talk(3, human(LISBON))
@@ -525,6 +526,7 @@ def test_another_process_is_waited_for_by_nobody(opened, offline_environment):
     assert not flushed(memory, talk(3, human(LISBON))).skipped
 
 
+@pytest.mark.folder
 def test_users_do_not_wait_for_each_other_nor_see_each_others_notes(opened):
     memory = opened()
     with memory.use("users/alice") as store:
