@@ -579,6 +579,7 @@ async def test_twins_do_the_same(knowledge):
     assert len(await knowledge.asearch(limit=100)) == 21
 
 
+@pytest.mark.folder
 def test_looking_for_what_says_the_same_reads_no_more_than_that(memory, knowledge):
     statements = []
 

@@ -201,6 +201,7 @@ def test_the_same_ref_of_another_kind_is_another_record(alice):
 # Deleting
 
 
+@pytest.mark.folder
 def test_the_vector_of_a_dropped_text_goes_unless_a_drawer_or_another_note_holds_it(tmp_path):
     with opened(tmp_path) as (space, store):
         space.track([Turn(role="user", content="the drawer robot")], session="s")
@@ -315,6 +316,7 @@ def test_a_query_of_another_length_is_refused_by_name(alice):
 # In step
 
 
+@pytest.mark.folder
 def test_a_search_where_nothing_changed_asks_the_database_nothing(tmp_path):
     with opened(tmp_path) as (space, store):
         put(store, "a", "the robot")
@@ -752,6 +754,7 @@ def test_the_doctor_finds_each_fault_and_rebuilding_mends_it(tmp_path, fault):
         assert search(store, "robot toy thing", by_meaning=True) == healthy
 
 
+@pytest.mark.folder
 def test_a_vector_that_is_none_is_left_out_of_the_search(tmp_path):
     with opened(tmp_path) as (_, store):
         put(store, "a", "the red robot", "the violin")
@@ -785,6 +788,7 @@ def test_the_doctor_tells_of_notes_that_wait_for_their_vectors(tmp_path):
         assert "2 of 2 notes have one of HashEmbedder:hash-64" in [finding.message for finding in space.doctor()]
 
 
+@pytest.mark.folder
 def test_the_keyword_index_does_not_grow_by_a_level_with_each_change(tmp_path):
     """Before, SQLite took the index for damaged after about 1,000 changes, and nothing could be written any more."""
     with Memory.open(tmp_path, embedder=None, background=False) as memory:
