@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from langmem_tiers import arguments, backends, naming, settings_layers
-from langmem_tiers.access import NOBODY, Roles
+from langmem_tiers.access import NOBODY, Access, Roles
 from langmem_tiers.clock import Clock, utc_now
 from langmem_tiers.errors import InvalidSpace
 from langmem_tiers.models import chat_model, providers, tokens
@@ -121,6 +121,8 @@ class Memory(Runtime):
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
         vectors = _addresses(chroma, "chroma") or separate(known.storage.chroma or "")
+        access = Access(roles)
+        # Last, so that no connection stays open where something else is refused.
         return cls(
             backends.on_servers(databases, vectors, known) if databases else backends.in_folder(wanted, known),
             wanted,
@@ -128,9 +130,9 @@ class Memory(Runtime):
             settings=layers,
             background=works,
             clock=tells,
+            access=access,
             reranker=chosen_reranker,
             model=chosen_model,
-            roles=roles,
         )
 
     @classmethod

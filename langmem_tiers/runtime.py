@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers import arguments, replies
-from langmem_tiers.access import Access, Roles
+from langmem_tiers.access import Access
 from langmem_tiers.backends import Backend
 from langmem_tiers.background import leasing, resting
 from langmem_tiers.background.embedding import embedded_by
@@ -64,9 +64,9 @@ class Runtime:
         settings: LayeredSettings,
         background: bool,
         clock: Clock,
+        access: Access,
         reranker: GuardedReranker | None = None,
         model: GuardedModel | None = None,
-        roles: Roles | None = None,
     ) -> None:
         self.backend = backend
         self.path = path
@@ -76,7 +76,7 @@ class Runtime:
         self.count_tokens = TokenCounter(tables=self.settings.model.token_tables)
         self.reranker = reranker
         self.tally = UsageTally()
-        self.access = Access(roles)
+        self.access = access
         self._model = model
         self._embedder = None if embedder is None else self._guarded(embedder)
         self._spaces = OpenSpaces(self._open_space, self.settings.storage.memory_mb * 1_000_000, leave=self._leave)

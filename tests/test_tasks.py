@@ -296,6 +296,7 @@ async def test_every_method_has_a_twin(alice):
     assert [each.id for each in await tasks.alist()] == [wiki.id]
 
 
+@pytest.mark.folder
 def test_what_was_archived_by_name_before_is_a_completed_task(tmp_path):
     with Memory.open(tmp_path / "m", embedder=None, background=False) as memory:
         alice = memory.user("alice")
