@@ -463,8 +463,9 @@ class OpenSpaces:
     def _closed_behind(self, store: SpaceStore) -> None:
         try:
             self._close_all([store])
-        except StorageError as error:  # whoever opens it next finds what is left to do
-            say(log, logging.WARNING, "space_not_closed", space=store.name, error=error, reason=error)
+        except Exception as error:  # noqa: BLE001 - nobody takes what this thread raises; what is left is found next time
+            why = error if isinstance(error, StorageError) else None
+            say(log, logging.WARNING, "space_not_closed", space=store.name, error=error, reason=why, trace=why is None)
         finally:
             with self._changed:
                 self._closing.discard(store.name)
