@@ -43,7 +43,7 @@ def _rows(prefix: str, gone: Iterable[str]) -> Iterator[bytes]:
 
     from langmem_tiers.storage.postgres import ddl
 
-    tables = (*ddl.tables(), *ddl.words, ddl.noted.name, ddl.shown.name)
+    tables = (*ddl.tables(), *ddl.keyword_tables, ddl.noted.name, ddl.shown.name)
     with psycopg.connect(ADDRESS, options="-c search_path=langmem_tiers") as connection:
         rows = connection.execute("SELECT space FROM spaces WHERE starts_with(space, %s)", [prefix]).fetchall()
         for space in {*(space for (space,) in rows), *(prefix + name for name in gone)}:

@@ -19,6 +19,7 @@ from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.keyword import Postings
 from langmem_tiers.storage.schema import HERE
 
+pytestmark = pytest.mark.folder
 WORDS = ["robot", "garden", "violin", "harbour", "kettle"]
 
 

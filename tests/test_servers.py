@@ -32,6 +32,7 @@ from langmem_tiers.integrations import TieredStore
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import chroma_client
+from langmem_tiers.storage.keyword import ALL, drawers
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
 from tests.graphing import ask, chat_graph, run, texts
@@ -366,12 +367,29 @@ def test_older_tables_are_brought_up_to_date_while_an_older_process_goes_on(addr
     with opened(address) as older:
         said(older.user("alice"), BADGE)
         with psycopg.connect(address, options="-c search_path=langmem_tiers") as connection:
-            connection.execute("DROP TABLE part, shown")
-            connection.execute("DELETE FROM schema_steps WHERE name IN ('parts', 'onlookers')")
+            connection.execute("DROP TABLE part, shown, keyword_postings, note_words_postings")
+            connection.execute("DELETE FROM schema_steps WHERE name IN ('parts', 'onlookers', 'postings')")
         with opened(address) as newer:
             said(newer.user("alice"), "I play the cello.")
             said(older.user("alice"), "I play the drums.")
             assert turns(newer) == turns(older) == 3
+
+
+def test_words_of_a_schema_from_before_there_were_posting_lists_are_found(postgres, address):
+    with opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+        assert memory.flush()
+    postgres.as_superuser(
+        "SET search_path TO langmem_tiers",
+        "DROP TABLE keyword_postings, note_words_postings",
+        "DELETE FROM schema_steps WHERE name = 'postings'",
+        "ALTER TABLE keyword ADD COLUMN terms text[]",
+        "UPDATE keyword SET terms = ARRAY['0123456789abs:badg', '0123456789abp:general']",
+        database=address.rpartition("/")[2],
+    )
+    with opened(address) as memory, memory.use("users/alice") as store, store.reading() as connection:
+        (said_so, _), (_, placed) = drawers.holding(connection, [("badges", *ALL), ("general", *ALL)])
+    assert (said_so.tolist(), placed.tolist()) == ([1], [1])
 
 
 def test_a_role_that_may_only_read_is_refused_and_nothing_is_stored(postgres, address):

@@ -160,8 +160,9 @@ def test_a_database_from_before_there_were_several_is_the_only_one(databases):
     with opened(databases[0]) as memory:
         tell(memory)
     with psycopg.connect(databases[0]) as connection:
-        connection.execute("DROP TABLE langmem_tiers.part, langmem_tiers.shown")
-        connection.execute("DELETE FROM langmem_tiers.schema_steps WHERE name IN ('parts', 'onlookers')")
+        connection.execute("SET search_path TO langmem_tiers")
+        connection.execute("DROP TABLE part, shown, keyword_postings, note_words_postings")
+        connection.execute("DELETE FROM schema_steps WHERE name IN ('parts', 'onlookers', 'postings')")
     with opened(databases[0]) as memory:
         assert len(memory.spaces()) == len(USERS)
     with pytest.raises(OtherDatabases, match="1 of 1"):

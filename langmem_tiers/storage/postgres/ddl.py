@@ -33,7 +33,10 @@ RECORDING = "langmem_tiers.recording"
 """The setting of a transaction in which changed rows are noted."""
 PARTITIONS = 16
 # Tables that grow with what is said are split by space.
-_LARGE = ("drawers", "turns", "chunks", "embeddings", "changes", "receipts", "notes", "seals", "keyword", "note_words")
+_LARGE = (
+    *("drawers", "turns", "chunks", "embeddings", "changes", "receipts", "notes", "seals"),
+    *("keyword", "keyword_postings", "note_words", "note_words_postings"),
+)
 # Ordered by bytes, as in a file; a server may order by the rules of a language.
 _TEXT = Text(collation="C")
 
@@ -106,15 +109,31 @@ def _words(name: str) -> Table:
         Column("content", _TEXT, nullable=False),
         Column("tags", _TEXT, nullable=False),
         Column("category", _TEXT, nullable=False),
-        Column("terms", postgresql.ARRAY(_TEXT), nullable=False, comment="Stems, each after the mark of its space."),
         PrimaryKeyConstraint("space", "number"),
-        # Without a list of pending entries, which every search would read from one end to the other.
-        Index(f"{name}_terms", "terms", postgresql_using="gin", postgresql_with={"fastupdate": "off"}),
         comment="Words to search by.",
     )
 
 
+def _postings(name: str) -> Table:
+    return Table(
+        f"{name}_postings",
+        own,
+        Column("space", _TEXT, ForeignKey(spaces.c.space), nullable=False),
+        Column("stem", _TEXT, nullable=False),
+        Column("block", Integer, nullable=False),
+        Column("said", LargeBinary, nullable=False, comment="Which rows of the block have it in text or tags."),
+        Column("place", LargeBinary, nullable=False, comment="Which have it in the names of wing and closet."),
+        # A GIN index would be smaller. With row-level security it is never used: its operators may tell of the rows
+        # that a rule hides (they are not LEAKPROOF), so every row of the space would be compared.
+        PrimaryKeyConstraint("space", "stem", "block"),
+        comment="The rows that have a stem, two bytes each in blocks of 1,024 numbers.",
+    )
+
+
 words = {name: _words(name) for name in ("keyword", "note_words")}
+postings = {name: _postings(name) for name in words}
+keyword_tables = {table.name: table for table in (*words.values(), *postings.values())}
+"""All tables of the keyword indexes, by name."""
 
 
 def tables() -> dict[str, Table]:
@@ -133,20 +152,39 @@ def tables() -> dict[str, Table]:
 
 
 def everything() -> Iterator[str]:
-    """What creates everything in an empty schema."""
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    """What creates everything in an empty schema, but for the posting lists."""
     for table in (*own.sorted_tables, *tables().values()):
-        by_space = table.name in _LARGE
-        made = str(CreateTable(table).compile(dialect=dialect))
-        yield f"{made.rstrip()} PARTITION BY HASH (space)" if by_space else made
-        for part in range(PARTITIONS if by_space else 0):
-            where = f"WITH (MODULUS {PARTITIONS}, REMAINDER {part})"
-            yield f"CREATE TABLE {table.name}_{part} PARTITION OF {table.name} FOR VALUES {where}"
-        for index in sorted(table.indexes, key=lambda each: str(each.name)):
-            yield str(CreateIndex(index).compile(dialect=dialect))
-    yield from _OF_WORDS
+        if table not in postings.values():
+            yield from _made(table)
+    yield _STEMS
     yield from _noting()
-    yield from _policies()
+    for name in (*tables(), *words, noted.name):
+        yield from _rules(name)
+
+
+def _made(table: Table) -> Iterator[str]:
+    """A table with its partitions and indexes."""
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    by_space = table.name in _LARGE
+    made = str(CreateTable(table).compile(dialect=dialect))
+    yield f"{made.rstrip()} PARTITION BY HASH (space)" if by_space else made
+    for part in range(PARTITIONS if by_space else 0):
+        where = f"WITH (MODULUS {PARTITIONS}, REMAINDER {part})"
+        yield f"CREATE TABLE {table.name}_{part} PARTITION OF {table.name} FOR VALUES {where}"
+    for index in sorted(table.indexes, key=lambda each: str(each.name)):
+        yield str(CreateIndex(index).compile(dialect=dialect))
+
+
+def _rules(name: str) -> Iterator[str]:
+    """What keeps a transaction from seeing rows of another space than its own, the owner of the table too."""
+    own_rows = f"space = current_setting('{SPACE_SETTING}', true)"
+    yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
+    yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
+    yield f"CREATE POLICY own_space ON {name} USING ({own_rows}) WITH CHECK ({own_rows})"
+    # Nothing is seen of a partition by its own name.
+    for part in range(PARTITIONS if name in _LARGE else 0):
+        yield f"ALTER TABLE {name}_{part} ENABLE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {name}_{part} FORCE ROW LEVEL SECURITY"
 
 
 def onlookers() -> Iterator[str]:
@@ -177,16 +215,32 @@ def parts() -> Iterator[str]:
     yield "INSERT INTO part SELECT 1, 1, 1 WHERE EXISTS (SELECT 1 FROM spaces)"
 
 
+def posting_lists() -> Iterator[str]:
+    """The posting lists, of what is there too; processes of before them find nothing by words any more."""
+    for name, table in postings.items():
+        yield from _made(table)
+        yield from _rules(table.name)
+        # What was in their place; a new schema never had it.
+        yield f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS terms text[]"
+        yield f"ALTER TABLE {name} NO FORCE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {table.name} NO FORCE ROW LEVEL SECURITY"
+        listed = "coalesce(string_agg(int2send(row::int2), '' ORDER BY row) FILTER (WHERE kind = '{}'), '')"
+        yield f"""
+        INSERT INTO {table.name} (space, stem, block, said, place)
+        SELECT space, stem, block, {listed.format("s")}, {listed.format("p")}
+        FROM (SELECT space, number >> 10 AS block, number & 1023 AS row,
+                     substr(term, 13, 1) AS kind, substr(term, 15) AS stem
+              FROM {name}, unnest(terms) AS term) AS held
+        GROUP BY space, stem, block
+        """
+        yield f"ALTER TABLE {table.name} FORCE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
+        yield f"ALTER TABLE {name} DROP COLUMN terms"
+    yield "DROP FUNCTION IF EXISTS terms_of(text, text[])"
+
+
 # Porter's stemmer, as SQLite has it, without a list of words that are left out.
-_OF_WORDS = (
-    "CREATE TEXT SEARCH DICTIONARY stems (TEMPLATE = pg_catalog.snowball, LANGUAGE = english)",
-    """
-    CREATE FUNCTION terms_of(mark text, words text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-        SELECT coalesce(array_agg(DISTINCT mark || coalesce((ts_lexize('stems', word))[1], word)), '{}')
-        FROM unnest(words) AS word
-    $$
-    """,
-)
+_STEMS = "CREATE TEXT SEARCH DICTIONARY stems (TEMPLATE = pg_catalog.snowball, LANGUAGE = english)"
 
 
 def _noting() -> Iterator[str]:
@@ -207,16 +261,3 @@ def _noting() -> Iterator[str]:
             f"CREATE TRIGGER note_change AFTER INSERT OR UPDATE OR DELETE ON {name} FOR EACH ROW "
             f"WHEN (current_setting('{RECORDING}', true) = 'on') EXECUTE FUNCTION note_change('{name}')"
         )
-
-
-def _policies() -> Iterator[str]:
-    """What keeps a transaction from seeing rows of another space than its own, the owner of the tables too."""
-    own_rows = f"space = current_setting('{SPACE_SETTING}', true)"
-    for name in (*tables(), *words, noted.name):
-        yield f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY"
-        yield f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY"
-        yield f"CREATE POLICY own_space ON {name} USING ({own_rows}) WITH CHECK ({own_rows})"
-        # Nothing is seen of a partition by its own name.
-        for part in range(PARTITIONS if name in _LARGE else 0):
-            yield f"ALTER TABLE {name}_{part} ENABLE ROW LEVEL SECURITY"
-            yield f"ALTER TABLE {name}_{part} FORCE ROW LEVEL SECURITY"

@@ -1,46 +1,82 @@
-"""The keyword index in PostgreSQL: the stems of each row in an array with a GIN index, in one table for each kind.
+"""The keyword index in PostgreSQL: the words of each row, and for each stem the rows that have it.
 
-Each stem begins with a mark of its space, so a search costs what its own space makes it cost, whatever others hold.
+A search reads the posting lists of its stems, in one statement; it costs what its own space makes it cost.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from hashlib import blake2b
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sqlalchemy import BindParameter, Connection, Text, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Integer, any_, bindparam, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from langmem_tiers.language.words import searchable
 from langmem_tiers.matching import Held, Numbers
 from langmem_tiers.storage.database import space_of
-from langmem_tiers.storage.keyword import KeywordIndex, WordsRow, held
+from langmem_tiers.storage.keyword import ALL, KeywordIndex, WordsRow, held
 from langmem_tiers.storage.postgres import ddl
-from langmem_tiers.storage.statements import listed
 
 # In the text or the tags of a row, or in the names of its wing and closet.
-_Where = Literal["s", "p"]
+_Where = Literal["said", "place"]
 # Characters of a word that count; an index entry has room for about 2,700 bytes.
 _LONGEST = 100
+# Rows in a block of a posting list, as a power of two; a place in it takes two bytes.
+_BLOCK = 10
+_IN_BLOCK = np.dtype(">u2")
+_NOTHING = np.zeros(0, np.int64)
+
+
+class _Row(NamedTuple):
+    """A row of the index."""
+
+    number: int
+    content: str
+    tags: str
+    category: str
+
+    def words(self) -> Iterator[tuple[_Where, str]]:
+        """Its words, and where they are."""
+        yield from (("said", word) for said in (self.content, self.tags) for word in words_of(said))
+        yield from (("place", word) for word in words_of(self.category))
 
 
 class WordsTable(KeywordIndex):
-    """One table of words; see `KeywordIndex`."""
+    """One table of words with its posting lists; see `KeywordIndex`."""
 
     def __init__(self, table: str) -> None:
         super().__init__(table)
         self._rows = ddl.words[table]
-        said, place = _terms("s", bindparam("said")), _terms("p", bindparam("place"))
-        values: dict[str, Any] = {name: bindparam(name) for name in ("space", "number", "content", "tags", "category")}
-        self._insert = insert(self._rows).values(**values, terms=said.op("||")(place))
-        here = (self._rows.c.space == bindparam("of_space"), self._rows.c.number == bindparam("of_number"))
-        of_said = _terms("s", bindparam("said"))
-        self._categorise = (
-            update(self._rows).where(*here).values(category=bindparam("new"), terms=of_said.op("||")(place))
+        self._lists = ddl.postings[table]
+        lists, columns = self._lists.name, self._rows.c
+        self._here = columns.space == bindparam("here")
+        among = any_(bindparam("among", type_=ARRAY(Integer)))
+        these = (self._here, columns.number == among)
+        self._known = select(columns.number, columns.content, columns.tags, columns.category).where(*these)
+        self._delete = delete(self._rows).where(*these)
+        self._post = text(
+            f"INSERT INTO {lists} (space, stem, block, said, place) SELECT :here, * FROM"
+            " unnest(CAST(:stems AS text[]), CAST(:blocks AS int[]), CAST(:said AS bytea[]), CAST(:place AS bytea[]))"
+            " ON CONFLICT (space, stem, block) DO UPDATE"
+            f" SET said = {lists}.said || excluded.said, place = {lists}.place || excluded.place"
+        )
+        self._take = text(
+            f"DELETE FROM {lists} AS held"
+            " USING unnest(CAST(:stems AS text[]), CAST(:blocks AS int[])) AS gone(stem, block)"
+            " WHERE held.space = :here AND held.stem = gone.stem AND held.block = gone.block"
+            " RETURNING held.stem, held.block, held.said, held.place"
+        )
+        # The stems come first: of what a function makes, nothing may be compared with rows that a rule may hide.
+        self._find = text(
+            "WITH asked AS MATERIALIZED (SELECT word, coalesce((ts_lexize('stems', word))[1], word) AS stem"
+            " FROM unnest(CAST(:words AS text[])) AS word)"
+            f" SELECT asked.word, held.block, held.said, held.place FROM asked JOIN {lists} AS held USING (stem)"
+            " WHERE held.space = :here AND held.block BETWEEN :first AND :last ORDER BY held.block"
         )
 
     def create(self, connection: Connection) -> None:
@@ -48,48 +84,38 @@ class WordsTable(KeywordIndex):
 
     def recreate(self, connection: Connection) -> None:
         """Empty the index."""
-        connection.execute(delete(self._rows).where(self._rows.c.space == space_of(connection)))
+        for table in (self._rows, self._lists):
+            connection.execute(delete(table).where(table.c.space == space_of(connection)))
 
     def add(self, connection: Connection, rows: Iterable[WordsRow]) -> None:
         """Add rows that are not in the index yet."""
-        space = space_of(connection)
-        values: list[dict[str, Any]] = []
-        for row in rows:
-            content, tags, category = (each.replace("\x00", " ") for each in row.searched)
-            texts = {"content": content, "tags": tags, "category": category}
-            terms = {"said": [*words_of(content), *words_of(tags)], "place": words_of(category)}
-            values.append({"space": space, "number": row.number, **texts, **terms, **_marks(space)})
-        if values:
-            connection.execute(self._insert, values)
+        added = [_Row(row.number, *(each.replace("\x00", " ") for each in row.searched)) for row in rows]
+        if added:
+            space = space_of(connection)
+            connection.execute(insert(self._rows), [{"space": space, **row._asdict()} for row in added])
+            self._list(connection, _blocks(connection, added))
 
     def remove(self, connection: Connection, numbers: Iterable[int]) -> None:
         """Remove these numbers; unknown ones are ignored."""
-        these = list(numbers)
-        if these:
-            rows = delete(self._rows).where(self._rows.c.space == space_of(connection), listed(self._rows.c.number))
-            connection.execute(rows, {"among": these})
+        gone = self._held(connection, numbers)
+        if gone:
+            these = {"here": space_of(connection), "among": [row.number for row in gone]}
+            connection.execute(self._delete, these)
+            self._unlist(connection, _blocks(connection, gone))
 
     def categorise(self, connection: Connection, categories: Iterable[tuple[int, str]]) -> None:
         """Set the wing and closet names of these numbers."""
         new = {number: searchable(category) for number, category in categories}
-        if not new:
+        before = [row for row in self._held(connection, new) if row.category != new[row.number]]
+        if not before:
             return
-        space, columns = space_of(connection), self._rows.c
-        wanted = select(columns.number, columns.content, columns.tags).where(columns.space == space)
-        known = connection.execute(wanted.where(listed(columns.number)), {"among": list(new)}).all()
-        rows = [
-            {
-                "of_space": space,
-                "of_number": number,
-                "new": new[number],
-                "said": [*words_of(content), *words_of(tags)],
-                "place": words_of(new[number]),
-                **_marks(space),
-            }
-            for number, content, tags in known
-        ]
-        if rows:
-            connection.execute(self._categorise, rows)
+        renamed = update(self._rows).where(self._here, self._rows.c.number == bindparam("of"))
+        space = space_of(connection)
+        values = [{"here": space, "of": row.number, "new": new[row.number]} for row in before]
+        connection.execute(renamed.values(category=bindparam("new")), values)
+        places = [_Row(row.number, "", "", row.category) for row in before]
+        self._unlist(connection, _blocks(connection, places))
+        self._list(connection, _blocks(connection, [row._replace(category=new[row.number]) for row in places]))
 
     def purge(self, connection: Connection) -> None:
         """Nothing: removed rows are gone once the server has cleaned up."""
@@ -100,39 +126,35 @@ class WordsTable(KeywordIndex):
 
     def holding(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
         """For each term, first and last number, what matches in text or tags and what in the category only."""
-        if not wanted:
-            return []
         found = self._numbers(connection, wanted)
-        return [held(*found[2 * place : 2 * place + 2]) for place in range(len(wanted))]
+        return [held(said, place) for said, place in found]
 
     def holding_between(
         self, connection: Connection, after: Mapping[str, int], *, upto: int, most: int
     ) -> dict[str, Held]:
         """Like `holding`, for each term after a number and up to another, with a limit for each kind."""
-        wanted = [(term, start + 1, upto) for term, start in after.items()]
-        found = [numbers[:most] for numbers in self._numbers(connection, wanted)] if wanted else []
-        return {term: held(*found[2 * place : 2 * place + 2]) for place, term in enumerate(after)}
+        found = self._numbers(connection, [(term, start + 1, upto) for term, start in after.items()])
+        return {term: held(said[:most], place[:most]) for term, (said, place) in zip(after, found, strict=True)}
 
-    def _numbers(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Numbers]:
-        """The numbers of the rows with each term, first those that have it in what they say, then in their place."""
-        space = space_of(connection)
-        given: dict[str, Any] = {"space": space}
-        parts: list[str] = []
-        for at, (term, first, last) in enumerate(wanted):
-            for where in ("s", "p"):
-                name = f"{where}{at}"
-                given |= {f"m{name}": _mark(space, where), f"w{name}": words_of(term)}
-                given |= {f"f{name}": first, f"l{name}": min(last, 2**31 - 1)}
-                parts.append(
-                    f"SELECT {len(parts)}, string_agg(int4send(number), ''::bytea ORDER BY number)"
-                    f" FROM {self._rows.name} WHERE space = :space"
-                    f" AND terms @> terms_of(:m{name}, CAST(:w{name} AS text[]))"
-                    f" AND cardinality(CAST(:w{name} AS text[])) > 0"
-                    f" AND number BETWEEN :f{name} AND :l{name}"
-                )
-        rows = connection.execute(text(" UNION ALL ".join(parts)), given).all()
-        found: dict[int, bytes | None] = {place: numbers for place, numbers in rows}  # noqa: C416 - rows are no pairs to a type checker
-        return [np.frombuffer(found[place] or b"", ">i4").astype(np.int64) for place in range(len(parts))]
+    def _numbers(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
+        """The numbers of the rows that have every word of a term in what they say, and in their place; ascending."""
+        words = [words_of(term) for term, _, _ in wanted]
+        asked = sorted({*chain.from_iterable(words)})
+        if not asked:
+            return [(_NOTHING, _NOTHING) for _ in wanted]
+        blocks = {
+            "first": min(first for _, first, _ in wanted) >> _BLOCK,
+            "last": min(max(last for _, _, last in wanted), 2**31 - 1) >> _BLOCK,
+        }
+        rows = connection.execute(self._find, {"here": space_of(connection), "words": asked, **blocks}).all()
+        found: defaultdict[str, list[Held]] = defaultdict(list)
+        for word, block, said, place in rows:
+            found[word].append((_numbers(block, said), _numbers(block, place)))
+        lists = {word: _joined(found[word]) for word in asked}
+        return [
+            _between(reduce(_common, (lists[word] for word in each)) if each else (_NOTHING, _NOTHING), first, last)
+            for each, (_, first, last) in zip(words, wanted, strict=True)
+        ]
 
     def with_phrase(self, connection: Connection, phrase: str, *, most: int = -1) -> set[int]:
         """The numbers of the rows whose text has these words one after the other."""
@@ -145,17 +167,11 @@ class WordsTable(KeywordIndex):
 
     def _with_phrase(self, connection: Connection, phrase: str) -> set[int]:
         sought = words_of(searchable(phrase))
-        if not sought:
-            return set()
-        space, columns = space_of(connection), self._rows.c
-        candidates = select(columns.number, columns.content).where(
-            columns.space == space, columns.terms.contains(_terms("s", bindparam("said")))
-        )
-        rows = connection.execute(candidates, {"said": sought, **_marks(space)}).all()
-        texts = {number: words_of(content) for number, content in rows}
-        stems = _stems(connection, {*sought, *chain.from_iterable(texts.values())})
-        line = [stems[word] for word in sought]
-        return {number for number, said in texts.items() if _follows([stems[word] for word in said], line)}
+        [(said, _)] = self._numbers(connection, [(" ".join(sought), *ALL)])
+        texts = {row.number: words_of(row.content) for row in self._held(connection, said.tolist())}
+        stems = _stems(connection, {*sought, *chain.from_iterable(texts.values())}) if texts else {}
+        line = [stems[word] for word in sought] if texts else []
+        return {number for number, words in texts.items() if _follows([stems[word] for word in words], line)}
 
     def count(self, connection: Connection) -> int:
         """How many rows are indexed."""
@@ -178,6 +194,83 @@ class WordsTable(KeywordIndex):
     def check(self, connection: Connection) -> None:
         """Nothing: the server checks its own pages."""
 
+    def _held(self, connection: Connection, numbers: Iterable[int]) -> list[_Row]:
+        """Those of these rows that are in the index."""
+        these = list(numbers)
+        if not these:
+            return []
+        rows = connection.execute(self._known, {"here": space_of(connection), "among": these})
+        return [_Row(*row) for row in rows]
+
+    def _list(self, connection: Connection, blocks: _Blocks) -> None:
+        """Put rows that are not in them yet into the posting lists."""
+        packed = [_packed(lists) for lists in blocks.values()]
+        values = {"said": [said for said, _ in packed], "place": [place for _, place in packed]}
+        if blocks:
+            connection.execute(self._post, {"here": space_of(connection), **_keys(blocks), **values})
+
+    def _unlist(self, connection: Connection, blocks: _Blocks) -> None:
+        """Take rows out of the posting lists."""
+        if not blocks:
+            return
+        left: _Blocks = {}
+        for stem, block, said, place in connection.execute(self._take, {"here": space_of(connection), **_keys(blocks)}):
+            gone = blocks[stem, block]
+            lists: _Lists = {"said": _places(said) - gone["said"], "place": _places(place) - gone["place"]}
+            if any(lists.values()):
+                left[stem, block] = lists
+        self._list(connection, left)
+
+
+_Lists = dict[_Where, set[int]]
+_Blocks = dict[tuple[str, int], _Lists]
+"""By stem and block, which places in the block have it where."""
+
+
+def _blocks(connection: Connection, rows: Collection[_Row]) -> _Blocks:
+    stems = _stems(connection, {word for row in rows for _, word in row.words()})
+    blocks: _Blocks = {}
+    for row in rows:
+        block, place = divmod(row.number, 1 << _BLOCK)
+        for where, word in row.words():
+            blocks.setdefault((stems[word], block), {"said": set(), "place": set()})[where].add(place)
+    return dict(sorted(blocks.items()))
+
+
+def _keys(blocks: _Blocks) -> dict[str, list[Any]]:
+    return {"stems": [stem for stem, _ in blocks], "blocks": [block for _, block in blocks]}
+
+
+def _packed(lists: _Lists) -> tuple[bytes, bytes]:
+    said, place = (np.array(sorted(lists[where]), _IN_BLOCK).tobytes() for where in ("said", "place"))
+    return said, place
+
+
+def _places(packed: bytes) -> set[int]:
+    return set(np.frombuffer(packed, _IN_BLOCK).tolist())
+
+
+def _numbers(block: int, packed: bytes) -> Numbers:
+    return np.frombuffer(packed, _IN_BLOCK).astype(np.int64) + (block << _BLOCK)
+
+
+def _joined(blocks: Sequence[Held]) -> Held:
+    """The rows of all blocks; in each, they are in the order in which they came."""
+    if not blocks:
+        return _NOTHING, _NOTHING
+    said, place = (np.sort(np.concatenate(each)) for each in zip(*blocks, strict=True))
+    return said, place
+
+
+def _common(one: Held, other: Held) -> Held:
+    said, place = (np.intersect1d(*each, assume_unique=True) for each in zip(one, other, strict=True))
+    return said, place
+
+
+def _between(found: Held, first: int, last: int) -> Held:
+    said, place = (each[np.searchsorted(each, first) : np.searchsorted(each, last, "right")] for each in found)
+    return said, place
+
 
 def words_of(said: str) -> list[str]:
     """The words of a searchable text as SQLite's `unicode61` has them: letters and digits, without case and accents."""
@@ -190,19 +283,6 @@ def words_of(said: str) -> list[str]:
             for each in plain
         )
     return [each[:_LONGEST] for each in kept.split()]
-
-
-def _terms(where: _Where, given: BindParameter[Any]) -> Any:
-    given.type = ARRAY(Text)
-    return func.terms_of(bindparam(f"mark_{where}", type_=Text), given, type_=ARRAY(Text))
-
-
-def _marks(space: str) -> dict[str, str]:
-    return {"mark_s": _mark(space, "s"), "mark_p": _mark(space, "p")}
-
-
-def _mark(space: str, where: str) -> str:
-    return f"{blake2b(space.encode(), digest_size=6).hexdigest()}{where}:"
 
 
 def _stems(connection: Connection, words: Collection[str]) -> dict[str, str]:

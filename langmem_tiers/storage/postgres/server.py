@@ -36,7 +36,8 @@ _NUMERIC = 1700
 # Held while a process makes or changes the schema, and how long others wait for it.
 _MAKING, _MAKING_SECONDS = 0x4C4D5469, 300
 STEPS = {"create": ddl.everything, "queue": ddl.queue, "parts": ddl.parts, "onlookers": ddl.onlookers}
-"""The schema's steps, in order; each is one that an older package goes on working with, or is a new schema."""
+STEPS["postings"] = ddl.posting_lists
+"""The schema's steps, in order."""
 
 _SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
 _SEEN_FROM = text(f"SELECT {_SETTING}")
@@ -72,7 +73,7 @@ class _PostgresWays:
         """Each table with the bytes of the space's rows, without indexes."""
         sums = (
             f"SELECT '{name}', coalesce(sum(pg_column_size(one.*)), 0)::bigint FROM {name} AS one WHERE space = :space"
-            for name in (*ddl.tables(), *ddl.words)
+            for name in (*ddl.tables(), *ddl.keyword_tables)
         )
         return connection.execute(text(" UNION ALL ".join(sums)), {"space": space_of(connection)}).all()
 
@@ -172,7 +173,7 @@ class PostgresServer:
         with self._connection() as connection:
             if connection.execute(_HOLD, {"space": key}).first() is None:
                 return False
-            for table in (*ddl.tables().values(), *ddl.words.values(), ddl.noted, ddl.shown, ddl.spaces):
+            for table in (*ddl.tables().values(), *ddl.keyword_tables.values(), ddl.noted, ddl.shown, ddl.spaces):
                 connection.execute(delete(table).where(table.c.space == key))
         return True
 
