@@ -3,7 +3,8 @@
 A client is a thread that plays turns of users drawn at random: the bare embedding of a question, the recall of that
 question, and the tracking of it with a reply. Clients are divided among processes, as web workers are, in which the
 background is off. The folder and the servers are asked in turns, so that both have the same machine; the unit is the
-embedding that the same client waited for under the same load.
+embedding that the same client waited for under the same load. Users that are there already, from an earlier run
+or moved from the folder, stay as they are.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 import os
 import random
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
@@ -73,19 +74,17 @@ def main() -> None:
     arguments.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     arguments.add_argument("--turns", type=int, default=400, help="of all clients together")
     arguments.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="clients are divided among them")
-    arguments.add_argument("--work", type=Path, default=None, help="folder for the memory, on the disk to measure")
+    arguments.add_argument("--work", type=Path, default=None, help="folder for the memory, kept for the next run")
     chosen = arguments.parse_args()
     rows: list[Row] = []
-    with TemporaryDirectory(dir=chosen.work) as folder:
-        places = [Place(name="folder", address=folder)]
+    with nullcontext(chosen.work) if chosen.work else TemporaryDirectory() as folder:
+        places = [Place(name="folder", address=str(folder))]
         if chosen.postgres:
             places.append(Place(name="servers", address=chosen.postgres, chroma=chosen.chroma))
-        present = 0
         for users in sorted(chosen.users):
             for place in places:
                 say(f"{place.name}: {users:,} users of {chosen.drawers:,} drawers")
-                fill(place, range(present, users), chosen)
-            present = users
+                fill(place, users, chosen)
             for clients in chosen.clients:
                 for place in places:
                     say(f"{place.name}: {clients} clients")
@@ -93,11 +92,14 @@ def main() -> None:
     report("Turns of many users", rows, chosen.out)
 
 
-def fill(place: Place, users: Sequence[int], chosen: Namespace) -> None:
-    """Give each user as many drawers."""
+def fill(place: Place, users: int, chosen: Namespace) -> None:
+    """Have so many users, each with as many drawers."""
     with place.open() as memory:
-        for user in users:
+        there = set(memory.spaces())
+        for user in range(users):
             space = memory.space(user_space(user))
+            if space.name in there:
+                continue
             start = user * chosen.drawers
             for session, turns in sessions(start, start + chosen.drawers, seed=chosen.seed):
                 space.track(turns, session=session).raise_rejected()

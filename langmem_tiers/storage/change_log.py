@@ -202,10 +202,13 @@ def follow(moment: Moment, space: str, *, after: int, kinds: Collection[Kind]) -
         after = news[-1].position
 
 
+_HIGHEST = Prepared(select(func.max(changes.c.until)).where(*here(changes, kind=bindparam("kind"))))
+
+
 def reached(moment: Moment, space: str, kind: Kind) -> int:
     """The highest number that the changes of a kind name as their last, 0 if there are none."""
-    highest = select(func.max(changes.c.until)).where(*here(changes, space, kind=kind))
-    return plausible(moment.connection.execute(highest).scalar() or 0)
+    ((highest,),) = _HIGHEST.rows(moment.connection, space=space, kind=kind)
+    return plausible(highest or 0)
 
 
 def _recent(moment: Moment, space: str, after: int) -> Sequence[Change]:
@@ -261,9 +264,12 @@ def drawers_behind(connection: Connection, space: str, follower: str) -> int:
     return sum(change.until - change.subject + 1 for change in news)
 
 
+_CURSOR = Prepared(select(cursors.c.position).where(*here(cursors, name=bindparam("name"))))
+
+
 def cursor(connection: Connection, space: str, name: str) -> int:
     """How far a follower has come; 0 if it never ran."""
-    return connection.execute(select(cursors.c.position).where(*here(cursors, space, name=name))).scalar() or 0
+    return next((position for (position,) in _CURSOR.rows(connection, space=space, name=name)), 0)
 
 
 def cursors_named(connection: Connection, space: str, beginning: str) -> list[str]:

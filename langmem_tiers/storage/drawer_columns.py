@@ -24,7 +24,7 @@ from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.drawers import DrawerFacts
 from langmem_tiers.storage.index_file import IndexFile, IndexWriter, UnusableIndexFile
 from langmem_tiers.storage.schema import drawers, rooms
-from langmem_tiers.storage.statements import among, here, listed, numbered
+from langmem_tiers.storage.statements import Prepared, among, here, listed, numbered
 
 _KINDS: set[change_log.Kind] = {"drawers.added", "keyword.rebuilt", *change_log.OUT_OF_INDEX}
 _TYPE = np.dtype(
@@ -106,7 +106,7 @@ _BETWEEN = (
     .order_by(drawers.c.number)
 )
 _BEFORE = drawers.alias("before")
-_STANDING = (
+_STANDING = Prepared(
     select(
         *(drawers.c[name] for name in ("number", "room", "place", "said_at", "content_hash", "states")),
         *(rooms.c[name] for name in ("session", "address_wing", "address_room", "drawers")),
@@ -126,6 +126,25 @@ _STANDING = (
     )
     .where(*here(drawers), drawers.c.superseded_by.is_(None), listed(drawers.c.number))
 )
+
+
+class _Standing(NamedTuple):
+    number: int
+    room: int
+    place: int
+    said_at: int
+    content_hash: bytes
+    states: int
+    session: str
+    address_wing: int
+    address_room: int
+    drawers: int
+    before: int
+    role: str
+    origin: str
+    speaker: str | None
+
+
 _ADDRESSES = select(rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room).where(
     *here(rooms), listed(rooms.c.number)
 )
@@ -149,8 +168,8 @@ class ServerColumns:
 
     def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
         """The current ones among these drawers, in this order."""
-        found = {row.number: row for row in among(moment.connection, _STANDING, list(numbers), space=self._space)}
-        rows = [found[number] for number in numbers if number in found]
+        found = {row[0]: row for row in _STANDING.among(moment.connection, list(numbers), space=self._space)}
+        rows = [_Standing._make(found[number]) for number in numbers if number in found]
         voices = {each: place for place, each in enumerate(dict.fromkeys(Voice(*row[-3:]) for row in rows))}
 
         def column(name: str, kind: DTypeLike) -> NDArray[Any]:

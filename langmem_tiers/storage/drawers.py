@@ -441,9 +441,9 @@ def last_recorded(connection: Connection, space: str, session: str, *, most: int
     return set(connection.execute(wanted).scalars())
 
 
-_COUNT_RECALLED = (
+_COUNT_RECALLED = Prepared(
     update(drawers)
-    .where(*here(drawers, bindparam("here")), listed(drawers.c.number))
+    .where(*here(drawers), listed(drawers.c.number))
     .values(recall_count=drawers.c.recall_count + 1, last_recalled_at=bindparam("at"))
 )
 
@@ -451,7 +451,7 @@ _COUNT_RECALLED = (
 def count_recalled(connection: Connection, space: str, numbers: Collection[int], at: int) -> None:
     """Count that drawers were shown to a model."""
     if numbers:
-        connection.execute(_COUNT_RECALLED, {"here": space, "among": sorted(numbers), "at": at})
+        _COUNT_RECALLED.change(connection, space=space, among=sorted(numbers), at=at)
 
 
 def _drawer(row: Sequence[Any]) -> Drawer:

@@ -73,12 +73,13 @@ _STANDING = and_(numbered(drawers, chunks.c.drawer), drawers.c.superseded_by.is_
 _STANDING_CHUNKS = chunks.join(drawers, _STANDING)
 _VECTOR = and_(*here(embeddings, model=bindparam("model")), embeddings.c.text_hash == chunks.c.text_hash)
 # The vectors of chunks, also of superseded drawers.
-_VECTORS = (
+_OF_DRAWERS = (
     select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
     .select_from(chunks.join(embeddings, _VECTOR))
     .where(*here(chunks), listed(chunks.c.drawer))
 )
-_PIECES = Prepared(_VECTORS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector))
+_VECTORS = Prepared(_OF_DRAWERS)
+_PIECES = Prepared(_OF_DRAWERS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector))
 _STANDING_VECTORS = (
     select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
     .select_from(_STANDING_CHUNKS.join(embeddings, _VECTOR))
@@ -135,7 +136,7 @@ def strides(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 def _chunk_vectors(rows: Sequence[Any], dimension: int | None) -> ChunkVectors | None:
     """The usable vectors as a matrix; the doctor reports and repairs the others."""
-    matrix, usable = _unpacked([row.vector for row in rows], dimension)
+    matrix, usable = _unpacked([row[2] for row in rows], dimension)
     if not usable.all():
         say(log, logging.WARNING, "unusable_vectors_skipped", count=len(rows) - int(usable.sum()))
     if not usable.any():
@@ -174,7 +175,7 @@ def each_unpacked(stored: Sequence[bytes | None], dimension: int | None) -> list
 
 def of_drawers(connection: Connection, space: str, model: str, numbers: Collection[int]) -> ChunkVectors | None:
     """The vectors of all chunks of these drawers, current or not."""
-    rows = among(connection, _VECTORS, sorted(numbers), space=space, model=model)
+    rows = _VECTORS.among(connection, sorted(numbers), space=space, model=model)
     return _chunk_vectors(rows, known_dimension(connection, space, model)) if rows else None
 
 

@@ -18,7 +18,7 @@ from langmem_tiers.storage.database import engine_of
 from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.storage.sealed_text import is_intact
-from langmem_tiers.storage.statements import among, here, listed
+from langmem_tiers.storage.statements import Prepared, here, listed
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
@@ -59,10 +59,12 @@ _NEW = select(*(bindparam(name, type_=receipts.c[name].type) for name in _GIVEN)
     ~select(receipts.c.number).where(*_CALL, receipts.c.number > bindparam("after")).exists(),
 )
 _PUT = insert(receipts).from_select([*_GIVEN, "number"], _NEW).returning(receipts.c.number)
-_SHOWN = select(receipts.c.shown).where(*here(receipts, session=bindparam("session")))
+_OF_SESSION = select(receipts.c.shown).where(*here(receipts, session=bindparam("session")))
 _BUT = receipts.c.message_id.is_distinct_from(bindparam("but"))
-_SHOWN_BUT = _SHOWN.where(_BUT)
-_SHOWN_FOR = _SHOWN.where(_BUT, listed(receipts.c.message_id))
+_BEFORE = receipts.c.number < bindparam("before")
+_SHOWN, _SHOWN_BUT = Prepared(_OF_SESSION), Prepared(_OF_SESSION.where(_BUT))
+_SHOWN_BEFORE, _SHOWN_BUT_BEFORE = Prepared(_OF_SESSION.where(_BEFORE)), Prepared(_OF_SESSION.where(_BUT, _BEFORE))
+_SHOWN_FOR = Prepared(_OF_SESSION.where(_BUT, listed(receipts.c.message_id)))
 
 
 def put(
@@ -126,15 +128,17 @@ def shown_for(
     The block of the message `but` is left out: it is the one being made. With the number of a receipt, only what was
     shown `before` it counts, in the whole session.
     """
-    given = {"space": space, "session": session, "but": but}
+    given = {"space": space, "session": session}
+    if but is not None:
+        given["but"] = but
     if before is not None:
-        earlier = (_SHOWN if but is None else _SHOWN_BUT).where(receipts.c.number < before)
-        found = connection.execute(earlier, given).all()
+        earlier = _SHOWN_BEFORE if but is None else _SHOWN_BUT_BEFORE
+        found = earlier.rows(connection, **given, before=before)
     elif messages is None:
-        found = connection.execute(_SHOWN if but is None else _SHOWN_BUT, given).all()
+        found = (_SHOWN if but is None else _SHOWN_BUT).rows(connection, **given)
     else:
-        found = among(connection, _SHOWN_FOR, messages, **given)
-    lists = [_shown(row.shown) for row in found]
+        found = _SHOWN_FOR.among(connection, messages, **{"but": None, **given})
+    lists = [_shown(shown) for (shown,) in found]
     return {(space, number) for shown in lists for space, number, _, _ in shown or ()}
 
 

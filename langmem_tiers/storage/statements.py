@@ -29,6 +29,7 @@ from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import functions  # noqa: F401 - registers what `func` knows
 
 T = TypeVar("T")
+_Values = Sequence[Any] | dict[str, Any]
 # More records than a space ever has: what counts up to a number would take for ever to get there.
 _MOST = 50_000_000
 # Values in a statement: SQLite allows 32,766 by default.
@@ -103,14 +104,15 @@ class _Text(NamedTuple):
         """The text of a compiled statement."""
         lists = {match[1]: match[0] for match in _LIST.finditer(compiled.string)}
         row = _ROW.search(compiled.string)
-        return cls(compiled.string, compiled.positiontup, lists, compiled.params, row[0] if row else "")
+        return cls(compiled.string, compiled.positiontup or (), lists, compiled.params, row[0] if row else "")
 
 
 class Prepared:
     """A statement that is built once and run for every reply or write; its rows are plain tuples.
 
     SQLAlchemy takes ten times as long over a short statement as SQLite does, most of it for parameters and rows. So
-    where the driver counts parameters by their place, only the text is kept, and values and rows are the driver's.
+    only the text is kept, and values and rows are the driver's. A driver names parameters, and takes lists as one, or
+    it counts them by their place.
     """
 
     def __init__(self, statement: Executable) -> None:
@@ -119,8 +121,6 @@ class Prepared:
 
     def rows(self, connection: Connection, **given: Any) -> Sequence[Any]:
         """The rows for these values of its parameters; of a list, so many as fit into one statement."""
-        if connection.dialect.paramstyle != "qmark":
-            return connection.execute(self._statement, given).all()
         return _executed(connection, *self._filled(connection, given))[0]
 
     def among(self, connection: Connection, values: Collection[Any], **given: Any) -> list[Any]:
@@ -129,8 +129,6 @@ class Prepared:
 
     def change(self, connection: Connection, **given: Any) -> int:
         """Change or delete rows. Returns how many these were."""
-        if connection.dialect.paramstyle != "qmark":
-            return connection.execute(self._statement, given).rowcount
         return _executed(connection, *self._filled(connection, given))[1]
 
     def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -138,7 +136,7 @@ class Prepared:
         found: list[Any] = []
         for start in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[start : start + ROWS_AT_ONCE]
-            if connection.dialect.paramstyle != "qmark":
+            if _names_parameters(connection):
                 done = connection.execute(self._statement, some)
                 found += done.all() if done.returns_rows else ()
                 continue
@@ -150,9 +148,11 @@ class Prepared:
             found += _executed(connection, several, held)[0]
         return found
 
-    def _filled(self, connection: Connection, given: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    def _filled(self, connection: Connection, given: Mapping[str, Any]) -> tuple[str, _Values]:
         """The text with room for all values of its lists, and the values."""
         text, names, lists, own, _ = self._text(connection, ())
+        if _names_parameters(connection):
+            return text, {**own, **given}
         held: list[Any] = []
         for name in names:
             value = given[name] if name in given else own[name]
@@ -177,14 +177,18 @@ def driver_rows(connection: Connection, text: str, values: Sequence[Any]) -> Seq
     return _executed(connection, text, values)[0]
 
 
-def _executed(connection: Connection, text: str, values: Sequence[Any]) -> tuple[Sequence[Any], int]:
+def _names_parameters(connection: Connection) -> bool:
+    return connection.dialect.paramstyle != "qmark"
+
+
+def _executed(connection: Connection, text: str, values: _Values) -> tuple[Sequence[Any], int]:
     """The rows that a statement gives, and how many it changed."""
     if connection.dispatch.before_cursor_execute:  # who listens hears of it
-        done = connection.exec_driver_sql(text, tuple(values))
+        done = connection.exec_driver_sql(text, values if isinstance(values, dict) else tuple(values))
         return done.all() if done.returns_rows else (), done.rowcount
     raw: Any = connection.connection.driver_connection
     cursor = raw.execute(text, values)
-    return cursor.fetchall(), cursor.rowcount
+    return () if cursor.description is None else cursor.fetchall(), cursor.rowcount
 
 
 def upsert(table: Table) -> Insert:

@@ -42,27 +42,30 @@ _BY_STATE: tuple[tuple[str, type[StorageError], str], ...] = (
 @contextmanager
 def translated(where: str) -> Iterator[None]:
     """Translate what goes wrong with a server inside the block into this package's errors, keeping the cause."""
+    import psycopg  # an extra
+
     try:
         yield
     except exc.TimeoutError as error:
         raise ServerBusy(f"All connections to {where} are in use.") from error
     except UnicodeEncodeError as error:
         raise InvalidText("A text holds a lone surrogate.") from error
-    except exc.DBAPIError as error:
-        known = _known(error)
+    except (exc.DBAPIError, psycopg.Error) as error:
+        cause = error.orig if isinstance(error, exc.DBAPIError) else error
+        known = _known(cause, broken=isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError))
         if known is None:
             raise
         kind, what = known
-        raise kind(f"{what}: {where} ({_reason(error)}).") from error
+        raise kind(f"{what}: {where} ({' '.join(str(cause).split())[:300]}).") from error
 
 
-def _known(error: exc.DBAPIError) -> tuple[type[StorageError], str] | None:
-    state = getattr(error.orig, "sqlstate", None) or ""
+def _known(cause: BaseException | None, *, broken: bool) -> tuple[type[StorageError], str] | None:
+    state = getattr(cause, "sqlstate", None) or ""
     for beginning, kind, what in _BY_STATE:
         if state.startswith(beginning):
             return kind, what
-    if not state and isinstance(error, exc.OperationalError | exc.InterfaceError):
-        said = str(error.orig)
+    if not state and broken:
+        said = str(cause)
         refused = ("password authentication", "no pg_hba.conf entry", "does not exist", "no password supplied")
         if any(each in said for each in refused):
             return ServerRefused, "The server does not let this user in"
@@ -71,7 +74,3 @@ def _known(error: exc.DBAPIError) -> tuple[type[StorageError], str] | None:
             return ServerBusy, "The server has no room for another connection"
         return ServerUnreachable, "The server cannot be reached"
     return None
-
-
-def _reason(error: exc.DBAPIError) -> str:
-    return " ".join(str(error.orig).split())[:300]

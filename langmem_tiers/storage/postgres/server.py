@@ -9,10 +9,27 @@ from functools import cache
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from sqlalchemy import BigInteger, Connection, Engine, Integer, create_engine, delete, event, func, insert, select, text
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Connection,
+    Engine,
+    Integer,
+    LargeBinary,
+    Text,
+    create_engine,
+    delete,
+    event,
+    func,
+    insert,
+    select,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.sql.operators import in_op
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, OtherDatabases, StorageError
@@ -46,7 +63,8 @@ _OF_SPACE = "FROM spaces WHERE space = :space FOR NO KEY UPDATE"
 _HOLD = text(f"SELECT token, {work_queue.CALLS}, {_SETTING} {_OF_SPACE}")
 _HOLD_RELAXED = text(f"SELECT token, {_SETTING}, {_RELAXED} {_OF_SPACE}")
 
-
+# Types of columns whose lists are given as an array.
+_LISTED = (Integer, LargeBinary, Text)
 # What a connection carries beside its space: what is before the names of all spaces.
 _PREFIX = "prefix"
 
@@ -355,6 +373,15 @@ class _Compiler(PGCompiler_psycopg):
         limit, offset = select._limit_clause, select._offset_clause
         most = "" if limit is None else f"\n LIMIT NULLIF({self.process(limit, **how)}, -1)"
         return most if offset is None else f"{most} OFFSET {self.process(offset, **how)}"
+
+    def visit_binary(self, binary: Any, *given: Any, **how: Any) -> Any:
+        """A list as one array: the text stays the same, however long it is, and the server keeps its plan."""
+        column, values = binary.left, binary.right
+        lists = binary.operator is in_op and isinstance(values, BindParameter) and values.expanding
+        if not (lists and isinstance(column.type, _LISTED)):
+            return super().visit_binary(binary, *given, **how)  # type: ignore[no-untyped-call]
+        array: BindParameter[Any] = BindParameter(values.key, values.value, type_=ARRAY(column.type))
+        return f"{self.process(column, **how)} = ANY ({self.process(array, **how)})"
 
 
 class _Wide(BigInteger):
