@@ -264,6 +264,18 @@ def drawers_behind(connection: Connection, space: str, follower: str) -> int:
     return sum(change.until - change.subject + 1 for change in news)
 
 
+_AT = select(cursors.c.position).where(*here(cursors, name=bindparam("follower"))).scalar_subquery()
+_NEWS = Prepared(
+    _FOLLOWING.where(changes.c.position > func.coalesce(_AT, 0), changes.c.kind.in_(bindparam("kinds", expanding=True)))
+)
+
+
+def news(connection: Connection, space: str, follower: str, kinds: Collection[Kind], most: int) -> list[Change]:
+    """The next changes of these kinds that a follower has yet to process, in order."""
+    given = {"space": space, "follower": follower, "after": 0, "kinds": sorted(kinds), "most": most}
+    return _plausible(_NEWS.rows(connection, **given))
+
+
 _CURSOR = Prepared(select(cursors.c.position).where(*here(cursors, name=bindparam("name"))))
 
 

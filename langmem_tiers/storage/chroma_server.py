@@ -180,14 +180,16 @@ class Shelf(ABC):
             ServerUnreachable: the server does not answer, or has lost the collection: it is about to be filled again.
         """
         connection = moment.connection
-        dimension = embedding_cache.known_dimension(connection, self._space, self.model)
-        if dimension not in {None, len(query)}:
+        dimension = embedding_cache.dimension_of(self.model)
+        known = facts.several(connection, self._space, (dimension, self._fact))
+        if known.get(dimension) not in {None, str(len(query))}:
             raise InvalidVector(
-                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
+                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {known[dimension]}."
             )
         newer = self._newer(connection)
         found = {} if newer is None else dict(zip(newer.names, (newer.matrix @ query).tolist(), strict=True))
-        place = None if self._given is None else self._place(connection)
+        held = None if self._given is None else known.get(self._fact)
+        place = None if held is None else Place.read(held)
         if place is not None:
             for name, distance in self._on_server(place, query, most):
                 found.setdefault(name.partition(":")[2], 1.0 - distance)
@@ -205,8 +207,11 @@ class Shelf(ABC):
 
     def _newer(self, connection: Connection) -> Named | None:
         """The vectors that the server has not got yet."""
-        position = 0 if self._given is None else change_log.cursor(connection, self._space, self.CURSOR)
-        embedded = [each for each in self._news(connection, position, most=_TAIL) if self._is_embedding(each)]
+        if self._given is None:
+            news = self._news(connection, 0, most=_TAIL)
+        else:
+            news = change_log.news(connection, self._space, self.CURSOR, self.KINDS, _TAIL)
+        embedded = [each for each in news if self._is_embedding(each)]
         spans = [(each.subject, each.until) for each in embedded]
         return self._loaded(connection, spans) if spans else None
 
@@ -238,7 +243,8 @@ class ServerVectors(Shelf):
 
     def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of each of these drawers that has a vector."""
-        found = embedding_cache.of_drawers(moment.connection, self._space, self.model, drawers) if drawers else None
+        at = (moment.connection, self._space, self.model)
+        found = embedding_cache.of_drawers(*at, drawers, len(query)) if drawers else None
         return {} if found is None else best_by_drawer(found.drawers, found.matrix @ query, len(found.drawers))
 
     def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:

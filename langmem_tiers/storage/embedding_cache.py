@@ -173,10 +173,12 @@ def each_unpacked(stored: Sequence[bytes | None], dimension: int | None) -> list
     return [vector if good else None for vector, good in zip(matrix, usable.tolist(), strict=True)]
 
 
-def of_drawers(connection: Connection, space: str, model: str, numbers: Collection[int]) -> ChunkVectors | None:
-    """The vectors of all chunks of these drawers, current or not."""
+def of_drawers(
+    connection: Connection, space: str, model: str, numbers: Collection[int], dimension: int | None = None
+) -> ChunkVectors | None:
+    """The vectors of all chunks of these drawers, current or not; of this dimension, if it is known."""
     rows = _VECTORS.among(connection, sorted(numbers), space=space, model=model)
-    return _chunk_vectors(rows, known_dimension(connection, space, model)) if rows else None
+    return _chunk_vectors(rows, dimension or known_dimension(connection, space, model)) if rows else None
 
 
 def nearest_pieces(
@@ -260,7 +262,7 @@ def last_drawer(connection: Connection, space: str) -> int:
 
 def known_dimension(connection: Connection, space: str, model: str) -> int | None:
     """The dimension of a model's vectors, None before the first one."""
-    found = values.get(connection, space, _dimension(model))
+    found = values.get(connection, space, dimension_of(model))
     return None if found is None else int(found)
 
 
@@ -304,7 +306,7 @@ def require_dimension(connection: Connection, space: str, model: str, dimension:
     """
     before = known_dimension(connection, space, model)
     if before is None:
-        values.put(connection, space, _dimension(model), str(dimension))
+        values.put(connection, space, dimension_of(model), str(dimension))
     elif before != dimension:
         raise InvalidVector(
             f"The model {model!r} gave vectors of length {before} before and {dimension} now.",
@@ -312,7 +314,8 @@ def require_dimension(connection: Connection, space: str, model: str, dimension:
         )
 
 
-def _dimension(model: str) -> str:
+def dimension_of(model: str) -> str:
+    """The name under which the facts hold the dimension of a model's vectors."""
     return f"dimension:{model}"
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import Connection, ScalarSelect, Text, bindparam, cast, delete, func, literal, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import facts
-from langmem_tiers.storage.statements import Prepared, here, plausible, put_row, upsert
+from langmem_tiers.storage.statements import Prepared, here, listed, plausible, put_row, upsert
 
 _VALUE = Prepared(select(facts.c.value).where(*here(facts), facts.c.name == bindparam("name")))
+_VALUES = Prepared(select(facts.c.name, facts.c.value).where(*here(facts), listed(facts.c.name)))
 _ROW = upsert(facts)
 _COUNT_UP = Prepared(
     _ROW.on_conflict_do_update(
@@ -24,6 +25,11 @@ _COUNT_UP = Prepared(
 def get(connection: Connection, space: str, name: str) -> str | None:
     """The value under a name, None if there is none."""
     return next((value for (value,) in _VALUE.rows(connection, space=space, name=name)), None)
+
+
+def several(connection: Connection, space: str, names: Collection[str]) -> dict[str, str]:
+    """The values under these names, without those that there are none of."""
+    return dict(_VALUES.among(connection, names, space=space))
 
 
 def number(connection: Connection, space: str, name: str) -> int:

@@ -96,7 +96,7 @@ class _Text(NamedTuple):
     text: str
     names: Sequence[str]
     lists: Mapping[str, str]
-    own: Mapping[str, Any]
+    own: dict[str, Any]
     row: str
 
     @classmethod
@@ -121,7 +121,7 @@ class Prepared:
 
     def rows(self, connection: Connection, **given: Any) -> Sequence[Any]:
         """The rows for these values of its parameters; of a list, so many as fit into one statement."""
-        return _executed(connection, *self._filled(connection, given))[0]
+        return _executed(connection, *self._filled(connection, given)).fetchall()  # type: ignore[no-any-return]
 
     def among(self, connection: Connection, values: Collection[Any], **given: Any) -> list[Any]:
         """The rows of a statement with a `listed` column, for any number of values."""
@@ -129,7 +129,7 @@ class Prepared:
 
     def change(self, connection: Connection, **given: Any) -> int:
         """Change or delete rows. Returns how many these were."""
-        return _executed(connection, *self._filled(connection, given))[1]
+        return _executed(connection, *self._filled(connection, given)).rowcount  # type: ignore[no-any-return]
 
     def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Insert rows with the same columns, many at once. Returns what the statement returns of them."""
@@ -145,14 +145,16 @@ class Prepared:
             held = [row[name] if name in row else own[name] for row in some for name in names[:per_row]]
             held += [own[name] for name in names[per_row:]]
             several = text.replace(one, ", ".join([one] * len(some)), 1) if len(some) > 1 else text
-            found += _executed(connection, several, held)[0]
+            done = _executed(connection, several, held)
+            found += done.fetchall() if " RETURNING " in text else ()
         return found
 
     def _filled(self, connection: Connection, given: Mapping[str, Any]) -> tuple[str, _Values]:
         """The text with room for all values of its lists, and the values."""
         text, names, lists, own, _ = self._text(connection, ())
         if _names_parameters(connection):
-            return text, {**own, **given}
+            # A tuple is a row to the driver.
+            return text, own | {name: list(each) if isinstance(each, tuple) else each for name, each in given.items()}
         held: list[Any] = []
         for name in names:
             value = given[name] if name in given else own[name]
@@ -174,21 +176,19 @@ class Prepared:
 
 def driver_rows(connection: Connection, text: str, values: Sequence[Any]) -> Sequence[Any]:
     """The rows of a statement of this engine as the driver gives them, which is much sooner."""
-    return _executed(connection, text, values)[0]
+    return _executed(connection, text, values).fetchall()  # type: ignore[no-any-return]
 
 
 def _names_parameters(connection: Connection) -> bool:
     return connection.dialect.paramstyle != "qmark"
 
 
-def _executed(connection: Connection, text: str, values: _Values) -> tuple[Sequence[Any], int]:
-    """The rows that a statement gives, and how many it changed."""
+def _executed(connection: Connection, text: str, values: _Values) -> Any:
+    """The cursor of a statement."""
     if connection.dispatch.before_cursor_execute:  # who listens hears of it
-        done = connection.exec_driver_sql(text, values if isinstance(values, dict) else tuple(values))
-        return done.all() if done.returns_rows else (), done.rowcount
+        return connection.exec_driver_sql(text, values if isinstance(values, dict) else tuple(values))
     raw: Any = connection.connection.driver_connection
-    cursor = raw.execute(text, values)
-    return () if cursor.description is None else cursor.fetchall(), cursor.rowcount
+    return raw.execute(text, values)
 
 
 def upsert(table: Table) -> Insert:

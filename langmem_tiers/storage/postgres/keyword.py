@@ -21,6 +21,7 @@ from langmem_tiers.matching import Held, Numbers
 from langmem_tiers.storage.database import space_of
 from langmem_tiers.storage.keyword import ALL, KeywordIndex, WordsRow, held
 from langmem_tiers.storage.postgres import ddl
+from langmem_tiers.storage.statements import Prepared
 
 # In the text or the tags of a row, or in the names of its wing and closet.
 _Where = Literal["said", "place"]
@@ -72,12 +73,13 @@ class WordsTable(KeywordIndex):
             " RETURNING held.stem, held.block, held.said, held.place"
         )
         # The stems come first: of what a function makes, nothing may be compared with rows that a rule may hide.
-        self._find = text(
+        find = text(
             "WITH asked AS MATERIALIZED (SELECT word, coalesce((ts_lexize('stems', word))[1], word) AS stem"
             " FROM unnest(CAST(:words AS text[])) AS word)"
             f" SELECT asked.word, held.block, held.said, held.place FROM asked JOIN {lists} AS held USING (stem)"
             " WHERE held.space = :here AND held.block BETWEEN :first AND :last ORDER BY held.block"
         )
+        self._find = Prepared(find)
 
     def create(self, connection: Connection) -> None:
         """Nothing: the tables are there from the first step on."""
@@ -146,7 +148,7 @@ class WordsTable(KeywordIndex):
             "first": min(first for _, first, _ in wanted) >> _BLOCK,
             "last": min(max(last for _, _, last in wanted), 2**31 - 1) >> _BLOCK,
         }
-        rows = connection.execute(self._find, {"here": space_of(connection), "words": asked, **blocks}).all()
+        rows = self._find.rows(connection, here=space_of(connection), words=asked, **blocks)
         found: defaultdict[str, list[Held]] = defaultdict(list)
         for word, block, said, place in rows:
             found[word].append((_numbers(block, said), _numbers(block, place)))

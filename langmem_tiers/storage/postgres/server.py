@@ -39,7 +39,7 @@ from langmem_tiers.storage.postgres import ddl, recorder, work_queue
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
-from langmem_tiers.storage.statements import upsert
+from langmem_tiers.storage.statements import Prepared, upsert
 from langmem_tiers.version import __version__
 
 _SCHEMA = "langmem_tiers"
@@ -57,11 +57,11 @@ STEPS["postings"] = ddl.posting_lists
 """The schema's steps, in order."""
 
 _SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
-_SEEN_FROM = text(f"SELECT {_SETTING}")
+_SEEN_FROM = Prepared(text(f"SELECT {_SETTING}"))
 _RELAXED = "set_config('synchronous_commit', 'off', true)"
 _OF_SPACE = "FROM spaces WHERE space = :space FOR NO KEY UPDATE"
-_HOLD = text(f"SELECT token, {work_queue.CALLS}, {_SETTING} {_OF_SPACE}")
-_HOLD_RELAXED = text(f"SELECT token, {_SETTING}, {_RELAXED} {_OF_SPACE}")
+_HOLD = Prepared(text(f"SELECT token, {work_queue.CALLS}, {_SETTING} {_OF_SPACE}"))
+_HOLD_RELAXED = Prepared(text(f"SELECT token, false, {_SETTING}, {_RELAXED} {_OF_SPACE}"))
 
 # Types of columns whose lists are given as an array.
 _LISTED = (Integer, LargeBinary, Text)
@@ -165,7 +165,7 @@ class PostgresServer:
         by = ddl.shown.c.space
         wanted = select(by).where(ddl.shown.c.other.in_((key, "")), by.startswith(self._prefix, autoescape=True))
         with self._connection() as connection:
-            connection.execute(_SEEN_FROM, {"space": key})
+            _SEEN_FROM.rows(connection, space=key)
             found = connection.execute(wanted.order_by(by)).scalars()
             return tuple(dict.fromkeys(each.removeprefix(self._prefix) for each in found))
 
@@ -189,7 +189,7 @@ class PostgresServer:
         """Delete a space with all its rows; False if there was none."""
         key = self._prefix + name
         with self._connection() as connection:
-            if connection.execute(_HOLD, {"space": key}).first() is None:
+            if not _HOLD.rows(connection, space=key):
                 return False
             for table in (*ddl.tables().values(), *ddl.keyword_tables.values(), ddl.noted, ddl.shown, ddl.spaces):
                 connection.execute(delete(table).where(table.c.space == key))
@@ -274,7 +274,7 @@ class PostgresRecords(Database):
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one moment of the records."""
         with translated(self.where), self._reader.connect() as connection, connection.begin():
-            connection.execute(_SEEN_FROM, {"space": self.space})
+            _SEEN_FROM.rows(connection, space=self.space)
             yield connection
 
     @contextmanager
@@ -282,13 +282,14 @@ class PostgresRecords(Database):
         """A connection whose changes are committed together; see `Database.writing`."""
         self._require_writable()
         with translated(self.where), self._writer.begin() as connection:
-            held = connection.execute(_HOLD if durable else _HOLD_RELAXED, {"space": self.space}).first()
-            if held is None or held.token != self._token:
+            held = (_HOLD if durable else _HOLD_RELAXED).rows(connection, space=self.space)
+            token, calls = held[0][:2] if held else (None, False)
+            if token != self._token:
                 raise StorageError(
                     f"The space {self.space!a} was deleted since it was opened.",
                     way_out="Nothing was stored. Open the memory again: what is stored then begins an empty space.",
                 )
-            if durable and held.calls:
+            if calls:
                 work_queue.call(connection, self.space)
             yield connection
 
