@@ -167,10 +167,11 @@ class Prepared:
 
     def _text(self, connection: Connection, columns: tuple[str, ...]) -> _Text:
         """The text, with these columns if it is an INSERT."""
-        known = self._texts.get(columns)
+        key = (connection.dialect.name, *columns)
+        known = self._texts.get(key)
         if known is None:
             compiled = self._statement.compile(dialect=connection.dialect, column_keys=columns or None)
-            known = self._texts[columns] = _Text.of(compiled)
+            known = self._texts[key] = _Text.of(compiled)
         return known
 
 
