@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import psycopg
@@ -327,6 +329,16 @@ def test_deleting_a_space_leaves_no_row_and_no_vector_of_it(postgres, address, c
         assert memory.spaces() == ("users/ben",)
     assert not _vectors_of(chroma, "users/carol")
     assert _vectors_of(chroma, "users/ben")
+
+
+def test_a_memory_that_is_closed_leaves_no_connection_to_chroma(address, chroma):
+    others = _connections_to(chroma)
+    with opened(address, chroma) as memory:
+        said(memory.user("alice"), BADGE)
+        memory.user("alice").flush()
+        memory.user("alice").recall("Which badge does the archive have?")
+        assert _connections_to(chroma) > others
+    assert _connections_to(chroma) == others
 
 
 @pytest.mark.parametrize("named", ["users/ben", "", None])
@@ -689,6 +701,12 @@ def _between(chroma):
 
     with _serving(Passing) as way.address:
         yield way
+
+
+def _connections_to(chroma):
+    """How many connections of this machine to the server are open at this end."""
+    there = f"0100007F:{urlsplit(chroma.address).port:04X}"
+    return [each.split()[2:4] for each in Path("/proc/net/tcp").read_text().splitlines()].count([there, "01"])
 
 
 def _rows(postgres, address, space):

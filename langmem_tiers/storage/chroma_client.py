@@ -147,8 +147,12 @@ class ChromaServer:
         return {each.partition(":")[2] for each in found}
 
     def close(self) -> None:
-        """End its threads; Chroma keeps the connections for whoever asks the same server next."""
+        """End its threads, and close its connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        # Without the lock: who holds it may wait for a server that hangs.
+        client, self._client = self._client, None
+        if client is not None:
+            _close(client)
 
     def _connected(self) -> Any:
         with self._lock:
@@ -300,7 +304,7 @@ class ChromaServers:
         return [each.ask for each in self._servers]
 
     def close(self) -> None:
-        """End their threads."""
+        """End their threads, and close their connections."""
         for each in self._servers:
             each.close()
 
@@ -316,6 +320,18 @@ class ChromaServers:
     def _found(self, place: Place) -> ChromaServer | None:
         """The server that has a collection."""
         return next((each for each in self._by_chance(place) if each.holds(place)), None)
+
+
+def _close(client: Any) -> None:
+    """Close a client with its connections, which Chroma leaves open, and drop what it would keep of it for ever."""
+    from chromadb.api.shared_system_client import SharedSystemClient
+
+    own, systems = client._system, SharedSystemClient._identifier_to_system
+    for each in (client, client._admin_client):
+        each._server._session.close()
+    client.close()
+    for kept in [kept for kept, system in list(systems.items()) if system is own]:
+        del systems[kept]
 
 
 def _missing(place: Place, where: str) -> ServerUnreachable:
