@@ -30,7 +30,7 @@ from langmem_tiers.knowledge_graph.entities import NamedEntity, upsert_entity
 from langmem_tiers.knowledge_graph.relations import NewRelation, add_relation
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.records import Authority, Evidence
-from langmem_tiers.storage import change_log, drawers, dreams, entries
+from langmem_tiers.storage import change_log, drawers, dreams, entries, keyword
 from langmem_tiers.storage.changesets import TABLES
 from langmem_tiers.storage.entries import Filters
 from langmem_tiers.store import SpaceStore
@@ -108,8 +108,7 @@ def dump(store: SpaceStore) -> dict[str, list[tuple[Any, ...]]]:
             name: [tuple(row) for row in connection.exec_driver_sql(f"SELECT {', '.join(names)} FROM {name}")]
             for name, names in listed.items()
         }
-        words = connection.exec_driver_sql("SELECT rowid, content, tags, category FROM note_words")
-        found["note_words"] = [tuple(row) for row in words]
+        found["note_words"] = [(number, *words) for number, words in keyword.notes.every(connection).items()]
     return {name: sorted(rows, key=repr) for name, rows in found.items()}
 
 

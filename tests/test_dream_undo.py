@@ -11,6 +11,7 @@ from conftest import ROOT
 from dreaming import begun, dreamt, known, seen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 from tidying import by_hand, fill
 
 from langmem_tiers import Memory, Turn
@@ -30,6 +31,7 @@ from langmem_tiers.records import Authority, Evidence
 from langmem_tiers.storage import changesets, dreams, entries
 from langmem_tiers.storage.changesets import TABLES, recording
 from langmem_tiers.testing import FrozenClock, HashEmbedder
+from tests import engines
 
 sys.path.append(str(ROOT / "benchmarks"))
 import dream_making
@@ -39,6 +41,8 @@ from dream_undo import Counts, run
 TEA = "The user drinks green tea."
 TEAS = "The user drinks a lot of green tea."
 MERGED = "The user drinks much green tea in Porto."
+NOTED = {"folder": "sqlite_temp_schema WHERE name LIKE 'note%'", "postgres": "noted"}[engines.ENGINE]
+"""Where what is recorded of changes would still be found."""
 
 
 @pytest.fixture
@@ -265,10 +269,9 @@ def test_every_write_of_a_transaction_is_recorded_and_nothing_after_it(alice, tw
         with store.writing() as connection, recording(connection, store.key) as changed:
             for name in TABLES:
                 connection.exec_driver_sql(f"DELETE FROM {name}")
+        known(alice, TEA)
         with store.writing() as connection:
-            left = connection.exec_driver_sql(
-                "SELECT count(*) FROM sqlite_temp_schema WHERE name LIKE 'note%'"
-            ).scalar()
+            left = connection.execute(text(f"SELECT count(*) FROM {NOTED}")).scalar()
     assert {record.table for record in changed} == {"entries", "entry_evidence", "notes"}
     assert all(record.after is None for record in changed)
     assert left == 0
@@ -302,6 +305,7 @@ def test_the_figures_of_undoing_are_made():
 
 
 @pytest.mark.slow
+@pytest.mark.folder
 def test_a_process_that_is_killed_while_it_dreams_leaves_the_old_state_or_the_new():
     counts = kill(6, 8, seed=1)
     assert (counts.kills, counts.old + counts.new >= 6, failures(counts)) == (6, True, 0)
