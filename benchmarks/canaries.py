@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +19,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
+from sqlalchemy import Connection, select
 
 from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.graphs import MemoryContext, MemoryState
 from langmem_tiers.integrations import MEMORY_TOOLS, NOTE_TOOLS, WORKING_TOOLS, memory_tools
+from langmem_tiers.storage import keyword
+from langmem_tiers.storage.schema import chunks, drawers, embeddings, metadata, notes
+from langmem_tiers.storage.statements import numbered
 
 SELECTORS = ("messages", "session", "person", "query", "since", "speaker", "project")
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -226,37 +229,36 @@ def ids(alice: Space, story: Story) -> list[str]:
     return list(dict.fromkeys(each.message_id or "" for each in alice.drawers(session=story.session)))
 
 
-def vectors(folder: Path, story: Story) -> list[bytes]:
+def vectors(memory: Memory, story: Story) -> list[bytes]:
     """The vectors of texts that hold a canary, as bytes."""
-    held_as = []
-    for path in folder.glob("spaces/*/memory.db"):
-        with sqlite3.connect(path) as connection:
-            for word in story.words:
-                held = connection.execute(
-                    "SELECT vector FROM embeddings WHERE text_hash IN (SELECT text_hash FROM chunks JOIN drawers "
-                    "ON drawers.number = chunks.drawer WHERE instr(drawers.content, ?) > 0) OR text_hash IN "
-                    "(SELECT text_hash FROM notes WHERE instr(text, ?) > 0)",
-                    (word, word),
-                )
-                held_as += [vector for (vector,) in held]
-        connection.close()
-    return list(dict.fromkeys(held_as))
+    held_as: dict[bytes, None] = {}
+    for records in _records(memory):
+        said = select(chunks.c.text_hash, drawers.c.content).join(drawers, numbered(drawers, chunks.c.drawer))
+        texts = [*records.execute(said), *records.execute(select(notes.c.text_hash, notes.c.text))]
+        wanted = {text_hash for text_hash, text in texts if any(word in text for word in story.words)}
+        held = records.execute(select(embeddings.c.text_hash, embeddings.c.vector))
+        held_as |= {vector: None for text_hash, vector in held if text_hash in wanted}
+    return list(held_as)
 
 
-def hashes(folder: Path, story: Story) -> list[bytes]:
+def hashes(memory: Memory, story: Story) -> list[bytes]:
     """The hashes of all stored texts that hold a canary, raw and in hexadecimal: a short text is guessed from one."""
     texts: dict[str, None] = {}
-    for path in folder.glob("spaces/*/memory.db"):
-        with sqlite3.connect(path) as connection:
-            tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-            for (table,) in tables:
-                for row in connection.execute(f'SELECT * FROM "{table}"'):
-                    for text in (each for value in row if isinstance(value, str) for each in _texts(value)):
-                        if any(word.lower() in text.lower() for word in story.words):
-                            texts[text] = None
-        connection.close()
+    for records in _records(memory):
+        rows = [row for table in metadata.sorted_tables for row in records.execute(select(table))]
+        rows += [row for index in (keyword.drawers, keyword.notes) for row in index.every(records).values()]
+        for text in (each for row in rows for value in row if isinstance(value, str) for each in _texts(value)):
+            if any(word.lower() in text.lower() for word in story.words):
+                texts[text] = None
     digests = [blake2b(text.encode(), digest_size=16) for text in texts]
     return [form for each in digests for form in (each.digest(), each.hexdigest().encode())]
+
+
+def _records(memory: Memory) -> Iterator[Connection]:
+    """A connection to the records of each space."""
+    for name in memory.spaces():
+        with memory.use(name) as store, store.reading() as connection:
+            yield connection
 
 
 def _texts(value: str) -> Iterator[str]:

@@ -40,7 +40,7 @@ def _measured(folder: Path, count: int, wanted: int) -> Row:
             canaries.plant(memory, "alice", story)
         memory.flush()
         every = canaries.forms([word for story in made for word in story.words])
-        vectors = [vector for story in made for vector in canaries.vectors(folder, story)]
+        vectors = [vector for story in made for vector in canaries.vectors(memory, story)]
         say("planted")
         row |= _one(memory, f"{made[0].selector}-m1")
         row |= _all(memory, made)

@@ -9,6 +9,7 @@ from source_tree import ROOT
 from langmem_tiers import Memory, Turn
 from langmem_tiers.forgetting import purge
 from langmem_tiers.testing import FrozenClock, HashEmbedder, ScriptedChatModel
+from tests import engines
 
 sys.path.append(str(ROOT / "benchmarks"))
 
@@ -16,15 +17,16 @@ import canaries
 
 COUNT = 200
 KEPT = ("I play the cello in an orchestra.", "My bicycle is green.", "We moved to Porto in May.")
+STAGES = {"folder": ("_rows", "_chroma", "_file"), "postgres": ("_on_server",)}[engines.ENGINE]
+"""What erases the bytes of what was deleted."""
 QUESTIONS = ("Which instrument do I play?", "What colour is my bicycle?", "Where did we move?")
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory):
+@pytest.fixture
+def planted(tmp_path):
     """A memory with all canaries in it, and a few messages that stay."""
-    folder = tmp_path_factory.mktemp("canaries") / "memory"
     clock = FrozenClock(canaries.BEGIN)
-    with Memory.open(folder, embedder=HashEmbedder(), background=False, clock=clock) as memory:
+    with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False, clock=clock) as memory:
         alice = memory.user("alice")
         alice.track([Turn(role="user", content=text, said_at=canaries.BEGIN) for text in KEPT], session="kept")
         made = canaries.stories(COUNT)
@@ -40,6 +42,12 @@ def planted(tmp_path_factory):
         yield memory, made
 
 
+def _found(memory, wanted):
+    """Which of these bytes are in anything that is kept."""
+    kept = engines.kept(memory.path)
+    return [each for each in wanted if each in kept]
+
+
 def _answers(space):
     """Which of the messages that stay are recalled for each question."""
     found = [space.recall(each, keep_receipt=False).items for each in QUESTIONS]
@@ -50,25 +58,25 @@ def test_no_byte_of_two_hundred_canaries_is_left(planted):
     memory, made = planted
     alice = memory.user("alice")
     before = _answers(alice)
-    hashed = {story.selector: canaries.hashes(memory.path, story) for story in made}
-    assert canaries.found(memory.path, [canaries.secret(story).encode() for story in made]) == []
+    hashed = {story.selector: canaries.hashes(memory, story) for story in made}
+    assert _found(memory, [canaries.secret(story).encode() for story in made]) == []
     assert len([word for story in made for word in story.words]) == COUNT
     for story in made:
-        wanted = [*canaries.forms(story.words), *canaries.vectors(memory.path, story)]
-        assert canaries.found(memory.path, wanted)
-        assert canaries.found(memory.path, hashed[story.selector])
+        wanted = [*canaries.forms(story.words), *canaries.vectors(memory, story)]
+        assert _found(memory, wanted)
+        assert _found(memory, hashed[story.selector])
         selection = story.selection or {"messages": canaries.ids(alice, story)}
         preview = alice.forget(**selection)
         receipt = alice.forget(**selection, confirm=preview.token)
         assert receipt.bytes == "gone"
-        assert canaries.found(memory.path, [*wanted, *hashed[story.selector]]) == [], story.selector
+        assert _found(memory, [*wanted, *hashed[story.selector]]) == [], story.selector
         shown = str((alice.drawers(), alice.knowledge.search(story.name), alice.archive.search(story.name)))
         assert not [word for word in story.words if word in shown]
     assert _answers(alice) == before
     assert [each.content for each in alice.drawers(session="kept")] == list(KEPT)
     every = canaries.forms([word for story in made for word in story.words])
     memory.flush()
-    assert canaries.found(memory.path, every) == []
+    assert _found(memory, every) == []
     assert not [each for each in alice.doctor() if each.level == "problem"]
 
 
@@ -110,10 +118,10 @@ def test_what_a_model_mined_and_dreamt_goes_too(tmp_path):
         preview = alice.forget(messages="a1")
         assert preview.entries
         assert alice.forget(messages="a1", confirm=preview.token).bytes == "gone"
-        assert canaries.found(memory.path, canaries.forms([CODE, "Brynwexa"])) == []
+        assert _found(memory, canaries.forms([CODE, "Brynwexa"])) == []
         alice.mine()
         memory.flush()
-        assert canaries.found(memory.path, canaries.forms([CODE, "Brynwexa"])) == []
+        assert _found(memory, canaries.forms([CODE, "Brynwexa"])) == []
 
 
 def _shown(space, folder):
@@ -126,7 +134,7 @@ def _shown(space, folder):
     return str(seen) + (folder / "out.json").read_text() + (folder / "graph.json").read_text()
 
 
-@pytest.mark.parametrize("stage", ["_rows", "_chroma", "_file"])
+@pytest.mark.parametrize("stage", STAGES)
 def test_nothing_shows_it_while_the_bytes_are_being_erased(tmp_path, monkeypatch, stage):
     with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False) as memory:
         alice = memory.user("alice")
@@ -137,9 +145,9 @@ def test_nothing_shows_it_while_the_bytes_are_being_erased(tmp_path, monkeypatch
         assert CODE in _shown(alice, tmp_path)
         erase, seen = getattr(purge, stage), []
 
-        def held(store):
+        def held(*given):
             seen.append(_shown(alice, tmp_path))
-            done = erase(store)
+            done = erase(*given)
             seen.append(_shown(alice, tmp_path))
             return done
 
@@ -160,11 +168,11 @@ def test_no_byte_and_no_vector_is_left_with_the_real_model(tmp_path):
         for story in made:
             canaries.plant(memory, "alice", story)
         memory.flush()
-        vectors = [each for story in made for each in canaries.vectors(memory.path, story)]
+        vectors = [each for story in made for each in canaries.vectors(memory, story)]
         wanted = [*canaries.forms([word for story in made for word in story.words]), *vectors]
         assert vectors
-        assert canaries.found(memory.path, vectors)
+        assert _found(memory, vectors)
         for story in made:
             alice.forget(**(story.selection or {"messages": canaries.ids(alice, story)}), confirm=True)
-        assert canaries.found(memory.path, wanted) == []
+        assert _found(memory, wanted) == []
         assert [each.content for each in alice.drawers(session="kept")] == list(KEPT)
