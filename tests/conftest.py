@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -44,11 +45,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             each.add_marker(pytest.mark.skip(reason=told))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _engine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The engine that the tests of a module run over, with what they share."""
+    with pytest.MonkeyPatch.context() as patches:
+        if engines.ENGINE == "postgres" and request.node.get_closest_marker("by_address") is None:
+            engines.of_tests(patches)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def _engine(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """The engine that the tests run over."""
-    if engines.ENGINE == "postgres" and request.node.get_closest_marker("by_address") is None:
-        engines.of_tests(monkeypatch)
+def _apart() -> None:
+    """What one test keeps, the next one does not find, even in a folder of the same name."""
+    engines.begin_test()
 
 
 @pytest.fixture

@@ -61,10 +61,14 @@ def _prefix(path: Path) -> str:
     return blake2b(f"{path} of {_tests[-1]}".encode(), digest_size=8).hexdigest() + ":"
 
 
+def begin_test() -> None:
+    """Keep what memories in folders hold from now on apart from what they held before."""
+    _tests.append(uuid4().hex)
+
+
 def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have memories in folders keep their records on the server, each apart from the others."""
     in_folder = backends.in_folder
-    _tests.append(uuid4().hex)
 
     def on_server(path: Path, settings: Settings) -> backends.Backend:
         in_folder(path, settings).close()
