@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import orjson
 from numpy.typing import DTypeLike, NDArray
-from sqlalchemy import Connection, and_, bindparam, func, select
+from sqlalchemy import Connection, and_, bindparam, case, func, select
 
 from langmem_tiers.columns import tuples
 from langmem_tiers.pointers import drawer_pointer
@@ -106,24 +106,22 @@ _BETWEEN = (
     .order_by(drawers.c.number)
 )
 _BEFORE = drawers.alias("before")
+# Not joined by `place - 1`: with row-level security, no index is searched for what arithmetic makes of other rows.
+_PRECEDING = (
+    select(case((and_(_BEFORE.c.place == drawers.c.place - 1, _BEFORE.c.superseded_by.is_(None)), _BEFORE.c.number)))
+    .where(*here(_BEFORE), _BEFORE.c.room == drawers.c.room, _BEFORE.c.place < drawers.c.place)
+    .order_by(_BEFORE.c.place.desc())
+    .limit(1)
+    .scalar_subquery()
+)
 _STANDING = Prepared(
     select(
         *(drawers.c[name] for name in ("number", "room", "place", "said_at", "content_hash", "states")),
         *(rooms.c[name] for name in ("session", "address_wing", "address_room", "drawers")),
-        func.coalesce(_BEFORE.c.number, 0).label("before"),
+        func.coalesce(_PRECEDING, 0).label("before"),
         *(drawers.c[name] for name in Voice._fields),
     )
-    .select_from(
-        drawers.join(rooms, numbered(rooms, drawers.c.room)).outerjoin(
-            _BEFORE,
-            and_(
-                _BEFORE.c.space == drawers.c.space,
-                _BEFORE.c.room == drawers.c.room,
-                _BEFORE.c.place == drawers.c.place - 1,
-                _BEFORE.c.superseded_by.is_(None),
-            ),
-        )
-    )
+    .select_from(drawers.join(rooms, numbered(rooms, drawers.c.room)))
     .where(*here(drawers), drawers.c.superseded_by.is_(None), listed(drawers.c.number))
 )
 

@@ -49,7 +49,8 @@ class _Written(StrDumperUnknown):
 
 class _Read(Loader):
     def load(self, data: Buffer) -> str:
-        return given(bytes(data).decode())
+        text = str(data, "utf-8")
+        return text if text.isascii() else given(text)
 
 
 class _ReadJson(Loader):
