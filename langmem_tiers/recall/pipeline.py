@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 # The share of a block's tokens for derived memories.
 _KNOWN_SHARE = 0.4
 # Seconds for which a snapshot is kept while the vector is made.
-_PATIENCE = 0.03
+_PATIENCE = 0.1
 # Verdicts on what would fit; of a list, what is less near than the rest may belong to it as well.
 _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
@@ -238,11 +238,12 @@ class Recall:
         """Set the vector, and find meanwhile what needs none, unless the vector takes long: no transaction waits."""
         asked = self._embedder.begin(self.query.text)
         found = None if asked is None else self._find_by_words(look.sources)
+        seen = look.state
         with self._watch.stage("embed"):
             if asked is None or not wait([asked], _PATIENCE).done:
                 with look.left():
                     answer = self._embedder.query(self.query.text) if asked is None else asked.result()
-                found = None
+                found = found if look.state == seen else None  # as it was found, unless something changed
             else:
                 answer = asked.result()
         self.vector, note = answer

@@ -133,6 +133,11 @@ class Look:
     def __exit__(self, *error: Any) -> bool | None:
         return self._open.__exit__(*error)
 
+    @property
+    def state(self) -> list[tuple[int, int]]:
+        """Of each snapshot, its newest change and how often something had been deleted: equal if nothing changed."""
+        return [(source.moment.head, source.deletions) for source in self.sources]
+
     @contextmanager
     def left(self) -> Iterator[None]:
         """No snapshot is open during the block; after it there are new ones."""
