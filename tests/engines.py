@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -38,19 +39,36 @@ def kept(path: Path, gone: Iterable[str] = ()) -> bytes:
     return files if ENGINE == "folder" else b"\n".join((files, *_rows(_prefix(path), gone)))
 
 
-def _rows(prefix: str, gone: Iterable[str]) -> Iterator[bytes]:
-    import psycopg
+def spaces(path: Path) -> int:
+    """How many spaces are kept of a memory in this folder: folders in it, or entries on the server."""
+    if ENGINE == "folder":
+        return len(list(path.glob("spaces/*")))
+    with _connected() as connection:
+        return len(_names(connection, _prefix(path)))
 
+
+def _rows(prefix: str, gone: Iterable[str]) -> Iterator[bytes]:
     from langmem_tiers.storage.postgres import ddl
 
     tables = (*ddl.tables(), *ddl.keyword_tables, ddl.noted.name, ddl.shown.name)
-    with psycopg.connect(ADDRESS, options="-c search_path=langmem_tiers") as connection:
-        rows = connection.execute("SELECT space FROM spaces WHERE starts_with(space, %s)", [prefix]).fetchall()
-        for space in {*(space for (space,) in rows), *(prefix + name for name in gone)}:
+    with _connected() as connection:
+        for space in {*_names(connection, prefix), *(prefix + name for name in gone)}:
             connection.execute("SELECT set_config('langmem_tiers.space', %s, false)", [space])
             for table in tables:
                 for row in connection.execute(f"SELECT * FROM {table}"):
                     yield from map(_bytes, row)
+
+
+def _connected() -> Any:
+    import psycopg  # not where the lowest versions are tested
+
+    return psycopg.connect(ADDRESS, options="-c search_path=langmem_tiers")
+
+
+def _names(connection: Any, prefix: str) -> list[str]:
+    """The spaces of a memory, as keys have them."""
+    rows = connection.execute("SELECT space FROM spaces WHERE starts_with(space, %s)", [prefix])
+    return [space for (space,) in rows]
 
 
 def _bytes(value: object) -> bytes:

@@ -11,6 +11,7 @@ from langmem_tiers.cli.main import main
 from langmem_tiers.records import Evidence
 from langmem_tiers.testing import FrozenClock
 from langmem_tiers.writing.mining import Miner, mine
+from tests import engines
 
 TEA = "The user prefers tea."
 COFFEE = "The user prefers coffee."
@@ -263,7 +264,7 @@ def test_a_new_user_is_made_by_adding_and_by_nothing_else(run, folder, tmp_path,
         assert (code, out, err.count("\n")) == (1, "", 1)
         assert run("knowledge", "add", *arguments, user="carol")[0] == 1
     assert not (tmp_path / "new").exists()
-    assert len(list(folder.glob("spaces/*"))) == 2
+    assert engines.spaces(folder) == 2
 
 
 def test_only_what_is_given_is_changed(run, entries):
@@ -411,7 +412,7 @@ LOOKING = [
 def test_looking_makes_nothing(run, folder, tmp_path, command):
     code, out, err = run(*command, user="allice")
     assert (code, out, "There is no user 'allice'" in err) == (1, "", True)
-    assert len(list(folder.glob("spaces/*"))) == 1
+    assert engines.spaces(folder) == 1
     assert run(*command, path=tmp_path / "memroy")[0] == 1
     assert not (tmp_path / "memroy").exists()
 

@@ -74,6 +74,7 @@ def test_the_model_sees_the_callers_context(alice):
     assert seen == ["the caller"]
 
 
+@pytest.mark.folder
 def test_no_snapshot_is_kept_while_the_model_takes_long_and_what_is_stored_meanwhile_is_found(alice, tmp_path):
     free = []
 

@@ -420,6 +420,25 @@ def test_a_role_that_may_only_read_is_refused_and_nothing_is_stored(postgres, ad
         assert turns(memory) == 1
 
 
+def test_no_transaction_is_open_while_the_model_takes_long_and_what_is_stored_meanwhile_is_found(postgres, address):
+    class Slow(HashEmbedder):
+        runs_here = True
+
+        def embed_query(self, text):
+            said(alice, "The badge of the archive broke.")
+            open_ones.append(_in_transaction(postgres, address))
+            return super().embed_query(text)
+
+    open_ones = []
+    with opened(address, embedder=Slow()) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        alice.flush()
+        recalled = alice.recall("What about the badge of the archive?", session="friday", threshold=0)
+    assert open_ones == [0]
+    assert {item.drawer.content for item in recalled.items} == {BADGE, "The badge of the archive broke."}
+
+
 def test_a_server_that_goes_in_the_middle_of_a_transaction_leaves_nothing_of_it(postgres, address):
     def crashing(connection):
         connection.execute(text("UPDATE drawers SET content = 'half'"))
@@ -656,6 +675,13 @@ def _is_there(postgres, number):
     """Whether a connection with this number is."""
     with psycopg.connect(postgres.address("postgres", "postgres")) as connection:
         return connection.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [number]).fetchone() is not None
+
+
+def _in_transaction(postgres, address):
+    """How many connections to a database are in a transaction."""
+    open_ones = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND xact_start IS NOT NULL"
+    with psycopg.connect(postgres.address("postgres", "postgres")) as connection:
+        return connection.execute(open_ones, [address.rpartition("/")[2]]).fetchone()[0]
 
 
 class _Way:
