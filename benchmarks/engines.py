@@ -1,10 +1,9 @@
-"""A folder beside servers: many users' turns at once, by the number of clients and of users.
+"""A folder beside servers: many users at once, by the number of clients and of users.
 
-A client is a thread that plays turns of users drawn at random: the bare embedding of a question, the recall of that
-question, and the tracking of it with a reply. Clients are divided among processes, as web workers are, in which the
-background is off. The folder and the servers are asked in turns, so that both have the same machine; the unit is the
-embedding that the same client waited for under the same load. Users that are there already, from an earlier run
-or moved from the folder, stay as they are.
+A client is a thread; clients are divided among processes, as web workers are, in which the background is off. Each kind
+of call is measured for itself: all clients embed questions, which is the unit, then all recall such questions of users
+drawn at random, then all track them with a reply. The folder and the servers are asked in turns, so that both have the
+same machine. Users that are there already, from an earlier run or moved from the folder, stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,8 +31,6 @@ from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.naming import user_space
 
-WARM_UP = 2
-
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -49,30 +46,15 @@ class Place:
         return Memory.open(self.address, chroma=self.chroma, **how)
 
 
-@dataclass(kw_only=True)
-class Took:
-    """Milliseconds of each step."""
-
-    embedding: list[float] = field(default_factory=list)
-    recall: list[float] = field(default_factory=list)
-    track: list[float] = field(default_factory=list)
-
-    def add(self, other: Took) -> None:
-        """Take in those of another client."""
-        self.embedding += other.embedding
-        self.recall += other.recall
-        self.track += other.track
-
-
 def main() -> None:
     arguments = parser(__doc__ or "", "engines")
     arguments.add_argument("--postgres", help="address of a PostgreSQL database; without one, only the folder")
     arguments.add_argument("--chroma", help="address of a Chroma server")
     arguments.add_argument("--users", type=int, nargs="+", default=[200], help="how many there are, fewest first")
     arguments.add_argument("--drawers", type=int, default=5_000, help="of each user")
-    arguments.add_argument("--asked", type=int, default=200, help="turns are those of so many users")
+    arguments.add_argument("--asked", type=int, default=200, help="so many users are asked")
     arguments.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
-    arguments.add_argument("--turns", type=int, default=400, help="of all clients together")
+    arguments.add_argument("--turns", type=int, default=400, help="calls of each kind, by all clients together")
     arguments.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="clients are divided among them")
     arguments.add_argument("--work", type=Path, default=None, help="folder for the memory, kept for the next run")
     chosen = arguments.parse_args()
@@ -108,65 +90,56 @@ def fill(place: Place, users: int, chosen: Namespace) -> None:
 
 
 def measure(place: Place, users: int, clients: int, chosen: Namespace) -> Row:
-    """Turns of so many clients in a place, with workers beside them if there are servers."""
+    """Each kind of call by so many clients in a place."""
     processes = min(clients, chosen.processes)
-    asked = min(users, chosen.asked)
     shares = [len(range(number, clients, processes)) for number in range(processes)]
-    turns = max(1, chosen.turns // clients)
-    play = partial(play_turns, place, asked, turns, chosen.seed)
+    row: Row = {"place": place.name, "users": users, "clients": clients, "processes": processes}
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as others:
-        # All have opened the memory before the clock starts.
-        list(others.map(play, [1] * processes, ["warm"] * processes))
-        started = perf_counter()
-        took = Took()
-        for each in others.map(play, shares, [uuid4().hex for _ in shares]):
-            took.add(each)
-        seconds = perf_counter() - started
-    unit, recall, track = spread(took.embedding), spread(took.recall), spread(took.track)
-    return {
-        "place": place.name,
-        "users": users,
-        "clients": clients,
-        "processes": processes,
-        "turns a second": len(took.track) / seconds,
-        "embedding p50 ms": unit.p50,
-        "recall p50 ms": recall.p50,
-        "recall p95 ms": recall.p95,
-        "recall p50 / embedding p50": recall.p50 / unit.p50,
-        "track p50 ms": track.p50,
-        "track p95 ms": track.p95,
-    }
+        unit = 0.0
+        for kind in ("embedding", "recall", "track"):
+            play = partial(play_calls, place, kind, min(users, chosen.asked), chosen.seed)
+            # All have opened the memory, and the spaces, before the clock starts.
+            list(others.map(play, [chosen.asked // processes] * processes, [1] * processes, ["warm"] * processes))
+            turns = max(1, chosen.turns // clients)
+            started = perf_counter()
+            took = [each for some in others.map(play, [turns] * processes, shares, _runs(shares)) for each in some]
+            seconds = perf_counter() - started
+            spent = spread(took)
+            unit = unit or spent.p50
+            row |= {f"{kind} p50 ms": spent.p50, f"{kind} p95 ms": spent.p95, f"{kind}s a second": len(took) / seconds}
+            row |= {} if kind == "embedding" else {f"{kind} p50 / embedding p50": spent.p50 / unit}
+    return row
+
+
+def _runs(shares: list[int]) -> list[str]:
+    return [uuid4().hex for _ in shares]
 
 
 _OPEN: dict[Place, Memory] = {}
 
 
-def play_turns(place: Place, users: int, turns: int, seed: int, clients: int, run: str) -> Took:
-    """Turns of so many clients in this process, each in a thread of its own."""
+def play_calls(place: Place, kind: str, users: int, seed: int, calls: int, clients: int, run: str) -> list[float]:
+    """Milliseconds of each call of so many clients in this process, each in a thread of its own."""
     memory = _OPEN.get(place) or _OPEN.setdefault(place, place.open())
-    took = Took()
     with ThreadPoolExecutor(clients) as threads:
         rngs = [random.Random(f"{seed}/{run}/{client}") for client in range(clients)]
-        for each in threads.map(partial(_client, memory, users, turns), rngs):
-            took.add(each)
-    return took
+        return [each for took in threads.map(partial(_client, memory, kind, users, calls), rngs) for each in took]
 
 
-def _client(memory: Memory, users: int, turns: int, rng: random.Random) -> Took:
-    took = Took()
+def _client(memory: Memory, kind: str, users: int, calls: int, rng: random.Random) -> list[float]:
+    took: list[float] = []
     embedder = memory.context(user_space(0)).embedder.inner
-    for number in range(WARM_UP + turns):
+    for _ in range(calls):
         space = memory.space(user_space(rng.randrange(users)))
         text, session = question(rng), f"s{rng.randrange(10**9)}"
-        with _timed(took.embedding):
-            embedder.embed_query(text)
-        with _timed(took.recall):
-            space.recall(text, session=session)
-        reply = [Turn(role="user", content=text), Turn(role="assistant", content=message(rng))]
-        with _timed(took.track):
-            space.track(reply, session=session).raise_rejected()
-        if number < WARM_UP:
-            took = Took()
+        turns = [Turn(role="user", content=text), Turn(role="assistant", content=message(rng))]
+        with _timed(took):
+            if kind == "embedding":
+                embedder.embed_query(text)
+            elif kind == "recall":
+                space.recall(text, session=session)
+            else:
+                space.track(turns, session=session).raise_rejected()
     return took
 
 

@@ -47,6 +47,8 @@ _DUE = (
 # Errors that a caller may get while a server is away, and seconds for the rest of the work.
 _EXPECTED = {"ServerUnreachable", "ServerBusy", "DatabaseLocked"}
 _PATIENCE = 300.0
+# Seconds that the workers have for what the writers, who never wait, left to them.
+_BACKLOG = 3_600.0
 # Of the workers that are killed, those that die while they start.
 _EARLY = 0.2
 # Seconds: whoever lives has a space for less, and the lease of the dead is longer.
@@ -142,7 +144,7 @@ class Load:
     def finish(self) -> float:
         """Let the workers do all work and end them; the seconds that it took."""
         began = time()
-        self._await(lambda: self._ask(_DUE) == [(0,)])
+        self._await(lambda: self._ask(_DUE) == [(0,)], _BACKLOG)
         took = time() - began
         for each in self.workers:
             each.send_signal(signal.SIGTERM)
@@ -154,8 +156,8 @@ class Load:
         with psycopg.connect(self.address) as connection:
             return connection.execute(statement).fetchall()
 
-    def _await(self, true: Callable[[], bool]) -> None:
-        if not _comes_true(true, _PATIENCE):
+    def _await(self, true: Callable[[], bool], patience: float = _PATIENCE) -> None:
+        if not _comes_true(true, patience):
             raise SystemExit("Some work was not done in time.")
 
 

@@ -345,6 +345,8 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         "lock_timeout": f"{int(settings.busy_timeout * 1000)}ms" if settings.busy_timeout else "1ms",
         "statement_timeout": f"{_STATEMENT}s",
         "idle_in_transaction_session_timeout": f"{2 * _STATEMENT}s",
+        # A statement here reads a few rows: to start other processes for that takes longer than to read them.
+        "max_parallel_workers_per_gather": "0",
     }
     engine = create_engine(
         url,
@@ -352,6 +354,7 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         max_overflow=8,
         pool_timeout=settings.busy_timeout,
         pool_pre_ping=True,
+        pool_use_lifo=True,  # those used last have their statements planned
         hide_parameters=True,  # otherwise an error quotes the stored values, in tracebacks too
         connect_args={
             "connect_timeout": _CONNECT,
