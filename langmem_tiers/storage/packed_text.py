@@ -26,11 +26,16 @@ class PackedText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Any) -> Any:
         """The text as it is stored."""
-        return None if value is None else zlib.compress(value.encode(), _LEVEL)
+        return None if value is None else packed(value.encode())
 
     def process_result_value(self, value: Any, dialect: Any) -> str | None:
         """The text as it was given."""
         return None if value is None else unpacked(value)
+
+
+def packed(text: bytes) -> bytes:
+    """A text in UTF-8 as it is stored."""
+    return zlib.compress(text, _LEVEL)
 
 
 def unpacked(stored: str | bytes) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, func, insert, not_, or_, select
+from sqlalchemy import Connection, LargeBinary, bindparam, delete, func, insert, not_, or_, select
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.content import WITHHELD
 from langmem_tiers.storage import purging
 from langmem_tiers.storage.database import engine_of
 from langmem_tiers.storage.notes import NoteKind
+from langmem_tiers.storage.packed_text import packed, unpacked
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import Prepared, here, listed
@@ -53,12 +54,15 @@ _CALL = (
     *here(receipts, message_id=bindparam("message_id"), query_hash=bindparam("query_hash")),
     receipts.c.session.is_not_distinct_from(bindparam("session")),
 )
-_SAME_CALL = select(receipts).where(*_CALL).order_by(receipts.c.number.desc()).limit(1)
-_NEW = select(*(bindparam(name, type_=receipts.c[name].type) for name in _GIVEN), _NEXT).where(
+_KEPT = (receipts.c.number, receipts.c.shown, receipts.c.block, receipts.c.body)
+_SAME_CALL = Prepared(select(*_KEPT).where(*_CALL).order_by(receipts.c.number.desc()).limit(1))
+# The body is given as it is stored.
+_TYPES = {name: receipts.c[name].type for name in _GIVEN} | {"body": LargeBinary()}
+_NEW = select(*(bindparam(name, type_=kind) for name, kind in _TYPES.items()), _NEXT).where(
     bindparam("deletions") == purging.LATEST,
     ~select(receipts.c.number).where(*_CALL, receipts.c.number > bindparam("after")).exists(),
 )
-_PUT = insert(receipts).from_select([*_GIVEN, "number"], _NEW).returning(receipts.c.number)
+_PUT = Prepared(insert(receipts).from_select([*_GIVEN, "number"], _NEW).returning(receipts.c.number))
 _OF_SESSION = select(receipts.c.shown).where(*here(receipts, session=bindparam("session")))
 _BUT = receipts.c.message_id.is_distinct_from(bindparam("but"))
 _BEFORE = receipts.c.number < bindparam("before")
@@ -93,11 +97,11 @@ def put(
         "at": to_millis(receipt.at),
         "shown": orjson.dumps(kept.shown).decode(),
         "block": kept.block,
-        "body": orjson.dumps(body, default=dict).decode(),
+        "body": packed(orjson.dumps(body, default=dict)),
         "after": _NEVER if after is None else after,
         "deletions": deletions,
     }
-    number: int | None = connection.execute(_PUT, row).scalar()
+    number: int | None = next((number for (number,) in _PUT.rows(connection, **row)), None)
     if number is not None and (others := _others(kept)):
         engine_of(connection).note_shown(connection, others)
     if number is not None and number % _PRUNE_EVERY == 0:
@@ -110,8 +114,7 @@ def same_call(
 ) -> KeptRecall | None:
     """The newest recall made for this message with this text."""
     call = {"space": space, "session": session, "message_id": message_id, "query_hash": query_hash}
-    row = connection.execute(_SAME_CALL, call).first()
-    return None if row is None else _kept(row)
+    return next(map(_kept, _SAME_CALL.rows(connection, **call)), None)
 
 
 def shown_for(
@@ -169,14 +172,14 @@ def latest(
     given, number = {} if session is None else {"session": session}, receipts.c.number
     within = [] if before is None else [number < before]
     within += [] if after is None else [number > after]
-    wanted = select(receipts).where(*here(receipts, space, **given), *within)
+    wanted = select(*_KEPT).where(*here(receipts, space, **given), *within)
     wanted = wanted.order_by(number.desc() if after is None else number).limit(most)
     return [kept.receipt for row in connection.execute(wanted) if (kept := _kept(row)) is not None]
 
 
 def one(connection: Connection, space: str, number: int) -> Receipt | None:
     """The receipt with a number."""
-    row = connection.execute(select(receipts).where(*here(receipts, space, number=number))).first()
+    row = connection.execute(select(*_KEPT).where(*here(receipts, space, number=number))).first()
     kept = None if row is None else _kept(row)
     return None if kept is None else kept.receipt
 
@@ -207,11 +210,12 @@ def count(connection: Connection, space: str) -> int:
     return connection.execute(select(func.max(receipts.c.number)).where(*here(receipts, space))).scalar() or 0
 
 
-def _kept(row: Any) -> KeptRecall | None:
+def _kept(row: Sequence[Any]) -> KeptRecall | None:
     """The recall in a row; None, with a warning, if it cannot be read: it is a log of a recall, not a memory."""
-    shown = None if row.block == WITHHELD else _shown(row.shown)
+    number, listed_items, block, stored = row
+    shown = None if block == WITHHELD else _shown(listed_items)
     try:
-        body = {**orjson.loads(row.body), "number": row.number}
+        body = {**orjson.loads(unpacked(stored)), "number": number}
         body["at"] = from_millis(body["at"])
         found = (dict(zip(_CANDIDATE, values, strict=True)) for values in body["candidates"])
         body["candidates"] = tuple(Candidate(**each) for each in found)
@@ -219,9 +223,9 @@ def _kept(row: Any) -> KeptRecall | None:
         body["known"] = tuple(KnownCandidate(**known) for known in body.get("known", ()))
         receipt = Receipt(**body)
     except (ValueError, KeyError, TypeError):
-        say(log, logging.WARNING, "unreadable_receipt_skipped", receipt=row.number)
+        say(log, logging.WARNING, "unreadable_receipt_skipped", receipt=number)
         return None
-    return None if shown is None else KeptRecall(receipt=receipt, block=row.block, shown=shown)
+    return None if shown is None else KeptRecall(receipt=receipt, block=block, shown=shown)
 
 
 def names(shown: str, body: str, of: str, numbers: Collection[int]) -> bool:
