@@ -130,13 +130,17 @@ def telling_part(text: str, names: Collection[str] = (), *, asking: bool = True)
         'I adopted a beagle.'
     """
     parts = _spans(text)
-    telling = [(start, stop) for start, stop in parts if _tells(text[start:stop], names)]
-    if not telling:
+    first = next((start for start, stop in parts if _tells(text[start:stop], names)), None)
+    if first is None:
         return 0, len(text)
-    while len(telling) > 1 and not asking and _asks_back(text[slice(*telling[-1])], names):
-        telling.pop()
-    first, last = telling[0][0], telling[-1][1]
+    behind = (stop for start, stop in reversed(parts) if start == first or _closes(text[start:stop], names, asking))
+    last = next(behind)
     return first, first + len(text[first:last].rstrip())
+
+
+def _closes(sentence: str, names: Collection[str], asking: bool) -> bool:
+    """Whether the part that tells something may end with a sentence."""
+    return _tells(sentence, names) and (asking or not _asks_back(sentence, names))
 
 
 def _asks_back(sentence: str, names: Collection[str]) -> bool:

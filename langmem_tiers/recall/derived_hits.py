@@ -184,7 +184,6 @@ def choose(
     """
     least = request.settings.best_share * max(quoted.values(), default=0.0) if request.selective else 0.0
     verdicts: dict[Key, KnownVerdict] = {}
-    history = asks_history(request.query)
     # What is needed is not limited like what only fits.
     left = max(request.settings.knowledge, sum(known.needed for known in found))
     episodes_shown: defaultdict[str, set[str]] = defaultdict(set)
@@ -192,7 +191,7 @@ def choose(
     held = [each.text for each in found if each.key[0] == own and each.score >= request.threshold]
     for known in found:
         space = known.key[0]
-        aside = known.of_session and not history and known.score < _STRONG
+        aside = known.of_session and known.score < _STRONG and not asks_history(request.query)
         if known.key in shown:
             verdict: KnownVerdict = "already_shown"
         elif known.score < request.threshold:

@@ -187,6 +187,7 @@ class Recall:
         asked = asked_conversations(query.text, request.now.date()) if request.selective else None
         several = asked is not None or (query.several and request.selective)
         self._conversations, self._request = asked, request.for_list() if several else request
+        self._times = selection.times_asked(query, self._request)
         self._own = sources[0].store
         self._sources = sources
         self._embedder = embedder or context.embedder
@@ -255,6 +256,8 @@ class Recall:
         if "drawers" in self._request.settings.layers and self._conversations is None:
             with self._watch.stage("keyword"):
                 said = {source.name: candidates.by_words(source, self.query, self._request) for source in sources}
+                # Most of these texts are looked at when the vector is there.
+                read_texts(sources, [(space, number) for space, found in said.items() for number in found.hits])
         with self._watch.stage("choose"):
             return _FoundByWords(related=related, said=said, before=self._seen(sources[0]))
 
@@ -293,8 +296,7 @@ class Recall:
         behind = {space: graph_channel.drawers_behind(found) for space, found in by_words.related.items()}
         try:
             told = {source.name: own_messages.find(source, self.query, vector, self._request) for source in sources}
-            times = selection.times_asked(self.query, self._request)
-            then = {source.name: conversations.within(source, times) for source in sources} if times else {}
+            then = {each.name: conversations.within(each, self._times) for each in sources} if self._times else {}
             how = {"watch": self._watch, "said": by_words.said, "from_graph": behind, "needed": told, "then": then}
             found = candidates.find(sources, self.query, vector, self._request, **how)  # type: ignore[arg-type]
         except (InvalidVector, ServerUnreachable) as error:

@@ -236,7 +236,8 @@ def pack(
     for found, longest in zip(chosen, most, strict=True):
         # Caches may be slightly ahead of these snapshots: what is missing in them is left to the next recall.
         drawer, over = whole.get(found.key), (ended or {}).get(found.key, ())
-        if drawer is None or count(render_item(drawer, "", over)) > budget:
+        # Where something was left out, there may be no room for even one word.
+        if drawer is None or (left_out and count(render_item(drawer, "", over)) > budget):
             left_out.append(found.key)
             continue
         quoted = quoted_in(drawer)
