@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -105,30 +106,41 @@ class DerivedHit(NamedTuple):
         return KnownCandidate(**about, scores=self.scores, score=self.score, verdict=verdict)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, kw_only=True)
+class AskedFor:
+    """What a space knows that a message asks for, found without the vector: what it needs or asks all about.
+
+    `related` are the relations that fit it.
+    """
+
+    related: list[DerivedHit]
+    wanted: dict[Key, DerivedHit]
+
+
+def asked_for(source: SpaceSnapshot, query: Query, request: RecallRequest, related: Sequence[Related]) -> AskedFor:
+    """What a message asks for; `related` are the relations of those it names."""
+    wanted = {
+        known.key: known._replace(answers=asks_for_all(query.needs))
+        for known in _needed(source, needed.needed(source, query, request), request)
+    }
+    told = about.known_about(source, query, request)
+    wanted |= {known.key: known._replace(answers=True) for known in _needed(source, told, request)}
+    return AskedFor(related=[] if told else list(_relations(source, related, request)), wanted=wanted)
+
+
 def find(
     sources: Sequence[SpaceSnapshot],
     query: Query,
     vector: Vectors | None,
     request: RecallRequest,
-    related: Mapping[str, Sequence[Related]],
+    asked: Mapping[str, AskedFor],
 ) -> list[DerivedHit]:
-    """The derived memories that fit, direct answers and what the message needs first, then by score.
-
-    None if the settings turn them off.
-    """
-    if not request.settings.knowledge:
-        return []
+    """The derived memories that fit, direct answers and what is `asked` for in each source first, then by score."""
     found: list[DerivedHit] = []
     for source in sources:
-        wanted = {
-            known.key: known._replace(answers=asks_for_all(query.needs))
-            for known in _needed(source, needed.needed(source, query, request), request)
-        }
-        told = about.known_about(source, query, request)
-        wanted |= {known.key: known._replace(answers=True) for known in _needed(source, told, request)}
+        wanted = {**asked[source.name].wanted}
         found += _notes(source, query, vector, request)
-        if not told:
-            found += _relations(source, related.get(source.name, ()), request)
+        found += asked[source.name].related
         found = [_together(known, wanted.pop(known.key, None)) for known in found] + [*wanted.values()]
     found = list(filter(_is_intact, found))
     if is_list(query.needs):
@@ -144,12 +156,10 @@ def _order(known: DerivedHit) -> tuple[object, ...]:
 def summaries(
     sources: Sequence[SpaceSnapshot], sessions: Collection[tuple[str, str]], request: RecallRequest
 ) -> list[DerivedHit]:
-    """The summaries of sessions, which are given as (space, session); none if the settings turn them off.
+    """The summaries of sessions, which are given as (space, session).
 
     What a rule wrote is left out: it is made of the messages' own sentences.
     """
-    if not request.settings.knowledge:
-        return []
     found: list[DerivedHit] = []
     for source in sources:
         place = (source.connection, source.key)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import standing
@@ -35,25 +35,38 @@ _LOOKED_AT_OF_LIST, _OF_LIST = 2_000, 40
 _DAY = 86_400_000
 
 
-def find(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> dict[int, float]:
-    """The user's newest messages about what a question asks of them, with their fit: the newest fits best.
+class OwnMessages(NamedTuple):
+    """The user's messages that a question needs, best first, with their fit; `nearest`: with those nearest to it."""
+
+    fits: Mapping[int, float]
+    nearest: bool = False
+
+
+def find(source: SpaceSnapshot, query: Query, request: RecallRequest) -> OwnMessages:
+    """The user's newest messages about what a question asks of them: the newest fits best.
 
     If none says so plainly, they are the newest with a word of it, and those nearest to the question. If all that is
     known of the user is asked for, what tells of home, work and the like comes before whatever else they tell of.
+    """
+    if not source.own:
+        return OwnMessages({})
+    if any(need.ahead for need in query.needs):
+        return OwnMessages(_ahead(source, query, request))
+    if lists := [need for need in query.needs if need.every]:
+        return OwnMessages(_listed(source, lists, query, request))
+    if asks_for_all(query.needs):
+        return OwnMessages(_of_oneself(source, request))
+    sought = [need for need in query.needs if need.words]
+    return _of_needs(source, sought) if sought else OwnMessages({})
+
+
+def with_nearest(source: SpaceSnapshot, own: OwnMessages, vector: Vectors | None) -> Mapping[int, float]:
+    """The fit of the user's messages, with those nearest to the question if they belong to them.
 
     Raises:
         InvalidVector: the query's vector has another length than those stored.
     """
-    if not source.own:
-        return {}
-    if any(need.ahead for need in query.needs):
-        return _ahead(source, query, request)
-    if lists := [need for need in query.needs if need.every]:
-        return _listed(source, lists, query, request)
-    if asks_for_all(query.needs):
-        return _of_oneself(source, request)
-    sought = [need for need in query.needs if need.words]
-    return _of_needs(source, sought, vector) if sought else {}
+    return _fits([*own.fits, *_nearest(source, vector)]) if own.nearest else own.fits
 
 
 def fitting(sources: Sequence[SpaceSnapshot], query: Query, found: list[FoundDrawer]) -> list[FoundDrawer]:
@@ -73,17 +86,21 @@ def fitting(sources: Sequence[SpaceSnapshot], query: Query, found: list[FoundDra
     return [each for each in found if not is_undone(texts.get(each.key, ""))]
 
 
-def _of_needs(source: SpaceSnapshot, sought: Sequence[Need], vector: Vectors | None) -> dict[int, float]:
+def _of_needs(source: SpaceSnapshot, sought: Sequence[Need]) -> OwnMessages:
     """The newest messages that say what is needed, or else those with a word of it and those nearest."""
     naming = _naming(source, sought)
     newest = own_words(source, naming) | _newest(source, _LOOKED_AT)
     ordered = sorted(newest, key=lambda number: newest[number].said_at, reverse=True)
     told = [number for number in ordered if any(need.is_told(newest[number].content) for need in sought)]
     told = [number for number in told if number in naming] or told
-    if not told and not all(need.plainly for need in sought):
-        told = [number for number in ordered if number in naming and not asks(newest[number].content)][:_NAMING]
-        told += _nearest(source, vector)
-    return {number: 1 - place / 10 for place, number in enumerate(list(dict.fromkeys(told))[:_MESSAGES])}
+    if told or all(need.plainly for need in sought):
+        return OwnMessages(_fits(told))
+    named = [number for number in ordered if number in naming and not asks(newest[number].content)]
+    return OwnMessages(_fits(named[:_NAMING]), nearest=True)
+
+
+def _fits(ordered: Sequence[int]) -> dict[int, float]:
+    return {number: 1 - place / 10 for place, number in enumerate(list(dict.fromkeys(ordered))[:_MESSAGES])}
 
 
 def _of_oneself(source: SpaceSnapshot, request: RecallRequest) -> dict[int, float]:

@@ -33,8 +33,9 @@ from langmem_tiers.recall import (
     unheard,
 )
 from langmem_tiers.recall.candidates import ByWords, FoundDrawer
-from langmem_tiers.recall.derived_hits import DerivedHit
+from langmem_tiers.recall.derived_hits import AskedFor, DerivedHit
 from langmem_tiers.recall.graph_channel import Related
+from langmem_tiers.recall.own_messages import OwnMessages
 from langmem_tiers.recall.request import RecallRequest, parse, searched
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
@@ -134,10 +135,15 @@ def recall(
 
 @dataclass(frozen=True, kw_only=True)
 class _FoundByWords:
-    """What is found without the vector: relations and keyword hits by source, and what the model has before it."""
+    """What is found without the vector by source, and what the model has before it.
+
+    Relations, what is known that the message asks for, its keyword hits, and the user's messages that it needs.
+    """
 
     related: dict[str, list[Related]]
+    asked: dict[str, AskedFor]
     said: dict[str, ByWords]
+    own: dict[str, OwnMessages]
     before: Before
 
 
@@ -221,7 +227,7 @@ class Recall:
         found = self._embed(look)
         vector = self.vector
         ranked = self._find(look.sources, vector, found)
-        known = self._find_known(look.sources, vector, found.related, ranked)
+        known = self._find_known(look.sources, vector, found.asked, ranked)
         before = self._before(look.sources, found.before, ranked)
         if self._rerank.reranker is not None:
             passages = self._rerank.passages(look.sources, ranked, before, self.query, vector)
@@ -231,7 +237,8 @@ class Recall:
                     ranked = self._rerank.rank(self.query.text, ranked, passages)
                 self._note(self._rerank.note)
                 ranked = candidates.standing(look.sources, ranked)
-                known = self._find_known(look.sources, vector, self._related(look.sources), ranked)
+                asked = self._asked_for(look.sources, self._related(look.sources))
+                known = self._find_known(look.sources, vector, asked, ranked)
                 before = self._before(look.sources, self._seen(look.sources[0]), ranked)
         return self._choose(look.sources, ranked, known, before, vector)
 
@@ -252,14 +259,16 @@ class Recall:
         return self._find_by_words(look.sources) if found is None else found
 
     def _find_by_words(self, sources: Sequence[SpaceSnapshot]) -> _FoundByWords:
-        related, said = self._related(sources), dict[str, ByWords]()
+        related, said, own = self._related(sources), dict[str, ByWords](), dict[str, OwnMessages]()
         if "drawers" in self._request.settings.layers and self._conversations is None:
             with self._watch.stage("keyword"):
+                own = {source.name: own_messages.find(source, self.query, self._request) for source in sources}
                 said = {source.name: candidates.by_words(source, self.query, self._request) for source in sources}
                 # Most of these texts are looked at when the vector is there.
                 read_texts(sources, [(space, number) for space, found in said.items() for number in found.hits])
+        asked = self._asked_for(sources, related)
         with self._watch.stage("choose"):
-            return _FoundByWords(related=related, said=said, before=self._seen(sources[0]))
+            return _FoundByWords(related=related, asked=asked, said=said, own=own, before=self._seen(sources[0]))
 
     def _note(self, note: str | None) -> None:
         if note:
@@ -285,6 +294,18 @@ class Recall:
         with self._watch.stage("graph"):
             return {source.name: graph_channel.find(source, self.query, self._request) for source in sources}
 
+    def _asked_for(
+        self, sources: Sequence[SpaceSnapshot], related: Mapping[str, Sequence[Related]]
+    ) -> dict[str, AskedFor]:
+        """What is known that the message asks for, unless that is turned off or conversations are asked for."""
+        if self._conversations is not None or not self._request.settings.knowledge:
+            return {}
+        with self._watch.stage("knowledge"):
+            return {
+                source.name: derived_hits.asked_for(source, self.query, self._request, related[source.name])
+                for source in sources
+            }
+
     def _find(
         self, sources: Sequence[SpaceSnapshot], vector: Vectors | None, by_words: _FoundByWords
     ) -> list[FoundDrawer]:
@@ -295,7 +316,7 @@ class Recall:
                 return conversations.find(sources, self._conversations, self._request)
         behind = {space: graph_channel.drawers_behind(found) for space, found in by_words.related.items()}
         try:
-            told = {source.name: own_messages.find(source, self.query, vector, self._request) for source in sources}
+            told = {each.name: own_messages.with_nearest(each, by_words.own[each.name], vector) for each in sources}
             then = {each.name: conversations.within(each, self._times) for each in sources} if self._times else {}
             how = {"watch": self._watch, "said": by_words.said, "from_graph": behind, "needed": told, "then": then}
             found = candidates.find(sources, self.query, vector, self._request, **how)  # type: ignore[arg-type]
@@ -315,28 +336,30 @@ class Recall:
         self,
         sources: Sequence[SpaceSnapshot],
         vector: Vectors | None,
-        related: dict[str, list[Related]],
+        asked: Mapping[str, AskedFor],
         ranked: Sequence[FoundDrawer],
     ) -> list[DerivedHit]:
+        if not self._request.settings.knowledge:
+            return []
         with self._watch.stage("knowledge"):
-            found = self._derived(sources, vector, related, ranked)
+            found = self._derived(sources, vector, asked, ranked)
         return [each for each in found if derived_hits.LAYERS[each.kind] in self._request.settings.layers]
 
     def _derived(
         self,
         sources: Sequence[SpaceSnapshot],
         vector: Vectors | None,
-        related: dict[str, list[Related]],
+        asked: Mapping[str, AskedFor],
         ranked: Sequence[FoundDrawer],
     ) -> list[DerivedHit]:
         if self._conversations is not None:
             sessions = dict.fromkeys((found.space, found.facts.session) for found in ranked)
             return derived_hits.summaries(sources, sessions, self._request)
         try:
-            return derived_hits.find(sources, self.query, vector, self._request, related)
+            return derived_hits.find(sources, self.query, vector, self._request, asked)
         except (InvalidVector, ServerUnreachable) as error:
             self._go_without(vector, error)
-            return derived_hits.find(sources, self.query, None, self._request, related)
+            return derived_hits.find(sources, self.query, None, self._request, asked)
 
     def _before(self, sources: Sequence[SpaceSnapshot], before: Before, ranked: Sequence[FoundDrawer]) -> Before:
         """What the model has before it, and which candidates ask the same again."""
