@@ -248,6 +248,9 @@ class Recall:
         found = None if asked is None else self._find_by_words(look.sources)
         seen = look.state
         with self._watch.stage("embed"):
+            if found is not None and asked is not None and not asked.done():
+                # Most of these texts are looked at when the vector is there.
+                read_texts(look.sources, [(space, number) for space, said in found.said.items() for number in said.hits])
             if asked is None or not wait([asked], _PATIENCE).done:
                 with look.left():
                     answer = self._embedder.query(self.query.text) if asked is None else asked.result()
@@ -264,8 +267,6 @@ class Recall:
             with self._watch.stage("keyword"):
                 own = {source.name: own_messages.find(source, self.query, self._request) for source in sources}
                 said = {source.name: candidates.by_words(source, self.query, self._request) for source in sources}
-                # Most of these texts are looked at when the vector is there.
-                read_texts(sources, [(space, number) for space, found in said.items() for number in found.hits])
         asked = self._asked_for(sources, related)
         with self._watch.stage("choose"):
             return _FoundByWords(related=related, asked=asked, said=said, own=own, before=self._seen(sources[0]))
