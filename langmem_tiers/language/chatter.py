@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from langmem_tiers.language.key_phrases import FILLER
 from langmem_tiers.language.word_lists import listed, word_set
@@ -42,6 +42,8 @@ _POLITE = re.compile(
     r"|\b(?:is there )?anything else (?:i can|you)[^.!?\n]{0,60}\?",
     re.IGNORECASE,
 )
+# Characters of a text's first words.
+_FIRST = 200
 # How many telling words a question has at most that only keeps the other talking.
 _ASKING = 3
 # A number, or a name within a sentence.
@@ -74,6 +76,16 @@ def substance(text: str, asked: Collection[str] = (), names: Collection[str] = (
         (0, 3)
     """
     return len(_telling(text, asked, names))
+
+
+def says_more_than(text: str, most: int, names: Collection[str] = ()) -> bool:
+    """Whether more than so many words of a message say something, as `substance` counts them."""
+    return any(len(_telling(part, (), names)) > most for part in _parts(text))
+
+
+def _parts(text: str) -> Iterable[str]:
+    """A long text's first words, which mostly tell enough, and then all of it."""
+    return dict.fromkeys((text[:_FIRST].rpartition(" ")[0] if len(text) > _FIRST else text, text))
 
 
 def adds_nothing(text: str, before: str, names: Collection[str] = ()) -> bool:
@@ -111,9 +123,10 @@ def is_chatter(text: str, asked: Collection[str] = (), names: Collection[str] = 
         >>> is_chatter("haha, that's great"), is_chatter("Miso is a cat.")
         (True, False)
     """
-    said = set(words(text))
-    if said.difference(STOPWORDS, _CHAT, names):
-        return False
+    for part in _parts(text):
+        said = set(words(part))
+        if said.difference(STOPWORDS, _CHAT, names):
+            return False
     chat = said & (PLEASANTRIES | _CHAT)
     return not said or (bool(chat) and not any(stem(word) in asked for word in chat))
 

@@ -152,15 +152,33 @@ class Revision:
             return value_clues(self.who, self.slot)
         if self.renewed:
             return (thing_clue(self.renewed),)
+        if self._on_topic:
+            return (topic_clue(self.topic),)
         if self.being or not self.over:
             return (ANY,)
         return frozenset().union(*map(_said_otherwise, self.over), *(_KINDS.get(word, ()) for word in self.over))
+
+    @property
+    def _on_topic(self) -> bool:
+        """Whether it concerns nothing but what is on its topic; that a job is over, says something of the boss too."""
+        otherwise = self.over or self.being or self.properties or self.slip or self.again
+        return bool(self.topic) and self.topic != "work" and not otherwise
 
     def body(self) -> dict[str, Any]:
         """The revision as it is stored."""
         told = {name: sorted(value) if isinstance(value, frozenset) else value for name, value in vars(self).items()}
         slot = self.slot and {**asdict(self.slot), "value": sorted(self.slot.value)}
         return {name: value for name, value in (told | {"slot": slot, "who": list(self.who)}).items() if value}
+
+
+def topic_clue(topic: str) -> str:
+    """The clue of assertions on a topic."""
+    return f"on {topic}"
+
+
+def topic_clues(assertion: Assertion, topics: Iterable[str]) -> Iterator[str]:
+    """The clues of those of these topics that an assertion is on."""
+    return (topic_clue(topic) for topic in topics if _TOPICS[topic].search(assertion.clause))
 
 
 def _said_otherwise(word: str) -> frozenset[str]:

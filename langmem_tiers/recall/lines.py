@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import log
 
-from langmem_tiers.language.chatter import acknowledges, adds_nothing, asks, is_chatter, substance
+from langmem_tiers.language.chatter import acknowledges, adds_nothing, asks, is_chatter, says_more_than
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.needs import is_list
 from langmem_tiers.language.words import stem, words
@@ -72,11 +72,10 @@ class Lines:
         text = self._texts.get(found.key)
         if text is None or not self._request.selective:
             return None
-        said = substance(text, names=self._names)
         if asks(text):
-            brief = said <= _SHORT_QUESTION and not found.facts.states & TELLS
-            return self._beside(found, +1) if brief else None
-        before = self._beside(found, -1) if said <= _SHORT_ANSWER else None
+            whole = found.facts.states & TELLS or says_more_than(text, _SHORT_QUESTION, self._names)
+            return None if whole else self._beside(found, +1)
+        before = None if says_more_than(text, _SHORT_ANSWER, self._names) else self._beside(found, -1)
         return before if before is not None and asks(before.content) else None
 
     def _may_lead(self, found: FoundDrawer) -> bool:

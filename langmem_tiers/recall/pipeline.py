@@ -146,6 +146,10 @@ class _FoundByWords:
     own: dict[str, OwnMessages]
     before: Before
 
+    def read_ahead(self, sources: Sequence[SpaceSnapshot]) -> None:
+        """Read the texts of the keyword hits: most are looked at when the vector is there."""
+        read_texts(sources, [(space, number) for space, found in self.said.items() for number in found.hits])
+
 
 @dataclass(kw_only=True)
 class RecallResult:
@@ -250,7 +254,9 @@ class Recall:
         with self._watch.stage("embed"):
             if found is not None and asked is not None and not asked.done():
                 # Most of these texts are looked at when the vector is there.
-                read_texts(look.sources, [(space, number) for space, said in found.said.items() for number in said.hits])
+                read_texts(
+                    look.sources, [(space, number) for space, said in found.said.items() for number in said.hits]
+                )
             if asked is None or not wait([asked], _PATIENCE).done:
                 with look.left():
                     answer = self._embedder.query(self.query.text) if asked is None else asked.result()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from langmem_tiers.language.assertions import Assertion
+from langmem_tiers.language.revisions import topic_clue, topic_clues
 from langmem_tiers.storage import change_log, revisions
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.database import writes
@@ -18,10 +19,11 @@ _KINDS: set[change_log.Kind] = {"revisions.changed", *change_log.OUT_OF_INDEX}
 
 @dataclass(frozen=True)
 class StandingRevisions:
-    """The sentences that revise something, newest first; `places` are those that share a clue."""
+    """The sentences that revise something, newest first, on these `topics`; `places` are those that share a clue."""
 
     rows: Sequence[RevisedRow] = ()
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    topics: Collection[str] = ()
 
     @classmethod
     def of(cls, found: Iterable[RevisedRow]) -> StandingRevisions:
@@ -31,11 +33,13 @@ class StandingRevisions:
         for place, row in enumerate(rows):
             for clue in {clue for revision in row.revisions for clue in revision.clues()}:
                 places[clue].append(place)
-        return cls(rows, places)
+        topics = {revision.topic for row in rows for revision in row.revisions if revision.topic}
+        return cls(rows, places, {topic for topic in topics if topic_clue(topic) in places})
 
     def on(self, assertion: Assertion) -> Iterator[RevisedRow]:
         """Those that may concern an assertion, newest first."""
-        found = {place for clue in assertion.clues() for place in self.places.get(clue, ())}
+        clues = (*assertion.clues(), *topic_clues(assertion, self.topics))
+        found = {place for clue in clues for place in self.places.get(clue, ())}
         return (self.rows[place] for place in sorted(found))
 
 

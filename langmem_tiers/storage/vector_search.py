@@ -192,16 +192,16 @@ class ExactIndex:
 
     def neighbours(self, drawer: int, most: int) -> dict[int, float]:
         """The drawers nearest to one, among the newest, best first; empty if it is not in the index."""
-        own = [part.vectors(np.flatnonzero(part.drawers[: part.count] == drawer)) for part in self._parts()]
+        parts = self._parts()
+        own = [part.vectors(np.flatnonzero(part.drawers[: part.count] == drawer)) for part in parts]
         if not sum(map(len, own)):
             return {}
-        newest, places = [], _NEWEST
-        for part in reversed(self._parts()):
-            newest.append((part, slice(max(0, part.count - places), part.count)))
+        queries, near, places = np.concatenate(own).T, [], _NEWEST
+        for part in reversed(parts):
+            some = slice(max(0, part.count - places), part.count)
+            near.append((part.drawers[some], (part.vectors(some) @ queries).max(axis=1)))
             places -= min(places, part.count)
-        drawers = np.concatenate([part.drawers[some] for part, some in newest])
-        vectors = np.concatenate([part.vectors(some) for part, some in newest])
-        similarities = (vectors @ np.concatenate(own).T).max(axis=1)
+        drawers, similarities = (np.concatenate(columns) for columns in zip(*near, strict=True))
         return best_by_drawer(np.where(drawers == drawer, _GONE, drawers), similarities, most)
 
     def _take_in(self, moment: Moment, news: Sequence[Change]) -> None:
