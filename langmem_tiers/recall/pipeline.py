@@ -253,10 +253,7 @@ class Recall:
         seen = look.state
         with self._watch.stage("embed"):
             if found is not None and asked is not None and not asked.done():
-                # Most of these texts are looked at when the vector is there.
-                read_texts(
-                    look.sources, [(space, number) for space, said in found.said.items() for number in said.hits]
-                )
+                found.read_ahead(look.sources)
             if asked is None or not wait([asked], _PATIENCE).done:
                 with look.left():
                     answer = self._embedder.query(self.query.text) if asked is None else asked.result()
