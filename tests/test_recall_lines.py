@@ -99,11 +99,22 @@ def test_what_the_question_asks_for_is_no_chatter(alice, chatter):
     assert said(alice.recall("What about the robot?", threshold=0.001)) == [chatter]
 
 
-@pytest.mark.parametrize("chatter", ["lol", "brb", "ok thanks!", "Haha, that's great!", "So happy to hear that.", "👍"])
+_MUCH_CHATTER = "Haha, that's great! " * 12
+
+
+@pytest.mark.parametrize(
+    "chatter", ["lol", "brb", "ok thanks!", "Haha, that's great!", "So happy to hear that.", "👍", _MUCH_CHATTER]
+)
 def test_chatter_of_the_session_that_matches_is_not_shown(alice, chatter):
     said_there = [user("The kayak is stored in the barn at Loenen."), Turn(role="assistant", content=chatter)]
     alice.track([*said_there, user(chatter)], session="s")
     assert said(alice.recall("Where is the kayak stored?")) == ["The kayak is stored in the barn at Loenen."]
+
+
+def test_what_is_told_behind_much_chatter_is_a_line(alice):
+    told = f"{_MUCH_CHATTER}The kayak is stored in the barn at Loenen."
+    alice.track([user(told)], session="s")
+    assert said(alice.recall("Where is the kayak stored?")) == [told]
 
 
 @pytest.mark.parametrize(

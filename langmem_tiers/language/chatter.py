@@ -79,7 +79,12 @@ def substance(text: str, asked: Collection[str] = (), names: Collection[str] = (
 
 
 def says_more_than(text: str, most: int, names: Collection[str] = ()) -> bool:
-    """Whether more than so many words of a message say something, as `substance` counts them."""
+    """Whether more than so many words of a message say something, as `substance` counts them.
+
+    Example:
+        >>> says_more_than("I adopted a beagle.", 1), says_more_than("Haha, that's great!", 0)
+        (True, False)
+    """
     return any(len(_telling(part, (), names)) > most for part in _parts(text))
 
 
