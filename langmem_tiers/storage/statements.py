@@ -189,7 +189,8 @@ def _executed(connection: Connection, text: str, values: _Values) -> Any:
     if connection.dispatch.before_cursor_execute:  # who listens hears of it
         return connection.exec_driver_sql(text, values if isinstance(values, dict) else tuple(values))
     raw: Any = connection.connection.driver_connection
-    return raw.execute(text, values)
+    # Vectors take half as much on their way as bytes.
+    return raw.execute(text, values, binary=True) if isinstance(values, dict) else raw.execute(text, values)
 
 
 def upsert(table: Table) -> Insert:

@@ -347,6 +347,8 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         "idle_in_transaction_session_timeout": f"{2 * _STATEMENT}s",
         # A statement here reads a few rows: to start other processes for that takes longer than to read them.
         "max_parallel_workers_per_gather": "0",
+        # All look for rows of one space by their keys: a plan for one space is as good for another.
+        "plan_cache_mode": "force_generic_plan",
     }
     engine = create_engine(
         url,

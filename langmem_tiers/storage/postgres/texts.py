@@ -13,6 +13,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
+from psycopg.pq import Format
 from psycopg.types.string import StrDumperUnknown
 
 # Two of the characters that Unicode keeps from ever being used.
@@ -27,7 +28,10 @@ def adapt(connection: Connection[Any]) -> None:
     """Have a connection write and read all texts so."""
     adapters = connection.adapters
     adapters.register_dumper(str, _Written)
-    for kind, loader in (("text", _Read), ("varchar", _Read), ("json", _ReadJson), ("jsonb", _ReadObject)):
+    for kind in ("text", "varchar"):
+        adapters.register_loader(kind, _Read)
+        adapters.register_loader(kind, _ReadBytes)
+    for kind, loader in (("json", _ReadJson), ("jsonb", _ReadObject)):
         adapters.register_loader(kind, loader)
 
 
@@ -51,6 +55,10 @@ class _Read(Loader):
     def load(self, data: Buffer) -> str:
         text = str(data, "utf-8")
         return text if text.isascii() else given(text)
+
+
+class _ReadBytes(_Read):
+    format = Format.BINARY
 
 
 class _ReadJson(Loader):
