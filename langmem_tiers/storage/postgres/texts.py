@@ -28,11 +28,10 @@ def adapt(connection: Connection[Any]) -> None:
     """Have a connection write and read all texts so."""
     adapters = connection.adapters
     adapters.register_dumper(str, _Written)
-    for kind in ("text", "varchar"):
-        adapters.register_loader(kind, _Read)
-        adapters.register_loader(kind, _ReadBytes)
-    for kind, loader in (("json", _ReadJson), ("jsonb", _ReadObject)):
-        adapters.register_loader(kind, loader)
+    readers: dict[str, Any] = {"text": _Read, "varchar": _Read, "json": _ReadJson, "jsonb": _ReadObject}
+    for kind, reader in readers.items():
+        adapters.register_loader(kind, reader)
+        adapters.register_loader(kind, type(f"{reader.__name__}Bytes", (reader,), {"format": Format.BINARY}))
 
 
 def stored(text: str) -> str:
@@ -57,10 +56,6 @@ class _Read(Loader):
         return text if text.isascii() else given(text)
 
 
-class _ReadBytes(_Read):
-    format = Format.BINARY
-
-
 class _ReadJson(Loader):
     """JSON that the server made of texts, as a text."""
 
@@ -72,4 +67,5 @@ class _ReadObject(_ReadJson):
     """What such JSON holds."""
 
     def load(self, data: Buffer) -> Any:
-        return json.loads(super().load(data))
+        # As bytes it begins with the number of its form.
+        return json.loads(super().load(bytes(data).removeprefix(b"\x01")))
