@@ -52,8 +52,13 @@ _SPACES_A_SHARD = 8
 _NUMERIC = 1700
 # Held while a process makes or changes the schema, and how long others wait for it.
 _MAKING, _MAKING_SECONDS = 0x4C4D5469, 300
-STEPS = {"create": ddl.everything, "queue": ddl.queue, "parts": ddl.parts, "onlookers": ddl.onlookers}
-STEPS["postings"] = ddl.posting_lists
+STEPS = {
+    "create": ddl.everything,
+    "queue": ddl.queue,
+    "parts": ddl.parts,
+    "onlookers": ddl.onlookers,
+    "postings": ddl.posting_lists,
+}
 """The schema's steps, in order."""
 
 _SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
