@@ -154,6 +154,8 @@ def test_forgetting_shows_what_goes_and_needs_a_yes(space):
     browsed(space, [*OPEN_FIRST, "f", "y"], texts)
     assert space.stats().drawers == before - 1
     assert space.drawer(1) is None
+    # More than any engine counts up to.
+    assert space.drawer(10**17) is None
 
 
 @pytest.mark.parametrize(

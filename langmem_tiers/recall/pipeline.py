@@ -250,14 +250,16 @@ class Recall:
         """Set the vector, and find meanwhile what needs none, unless the vector takes long: no transaction waits."""
         asked = self._embedder.begin(self.query.text)
         found = None if asked is None else self._find_by_words(look.sources)
-        seen = look.state
+        seen, altered = look.state, any(source.withheld for source in look.sources)
         with self._watch.stage("embed"):
             if found is not None and asked is not None and not asked.done():
                 found.read_ahead(look.sources)
             if asked is None or not wait([asked], _PATIENCE).done:
                 with look.left():
                     answer = self._embedder.query(self.query.text) if asked is None else asked.result()
-                found = found if look.state == seen else None  # as it was found, unless something changed
+                if found is not None:  # as it was found, unless something changed; receipts are no changes
+                    same = look.state == seen and not altered
+                    found = replace(found, before=self._seen(look.sources[0])) if same else None
             else:
                 answer = asked.result()
         self.vector, note = answer

@@ -154,7 +154,8 @@ class Prepared:
         text, names, lists, own, _ = self._text(connection, ())
         if _names_parameters(connection):
             # A tuple is a row to the driver.
-            return text, own | {name: list(each) if isinstance(each, tuple) else each for name, each in given.items()}
+            every = {**own, **given}
+            return text, {name: list(each) if isinstance(each, tuple) else each for name, each in every.items()}
         held: list[Any] = []
         for name in names:
             value = given[name] if name in given else own[name]

@@ -216,7 +216,8 @@ def parts() -> Iterator[str]:
 
 
 def posting_lists() -> Iterator[str]:
-    """The posting lists, of what is there too; processes of before them find nothing by words any more."""
+    """The posting lists, of what is there too; processes of before them neither search nor file by words any more."""
+    yield "SET LOCAL statement_timeout = 0"  # as long as it takes for all that is there
     for name, table in postings.items():
         yield from _made(table)
         yield from _rules(table.name)

@@ -391,7 +391,8 @@ class _Compiler(PGCompiler_psycopg):
         lists = binary.operator is in_op and isinstance(values, BindParameter) and values.expanding
         if not (lists and isinstance(column.type, _LISTED)):
             return super().visit_binary(binary, *given, **how)  # type: ignore[no-untyped-call]
-        array: BindParameter[Any] = BindParameter(values.key, values.value, type_=ARRAY(column.type))
+        kind = BigInteger() if isinstance(column.type, Integer) else column.type  # any number may be asked for
+        array: BindParameter[Any] = BindParameter(values.key, values.value, type_=ARRAY(kind))
         return f"{self.process(column, **how)} = ANY ({self.process(array, **how)})"
 
 
