@@ -128,17 +128,17 @@ class WordsTable(KeywordIndex):
 
     def holding(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
         """For each term, first and last number, what matches in text or tags and what in the category only."""
-        found = self._numbers(connection, wanted)
+        found = self._matching(connection, wanted)
         return [held(said, place) for said, place in found]
 
     def holding_between(
         self, connection: Connection, after: Mapping[str, int], *, upto: int, most: int
     ) -> dict[str, Held]:
         """Like `holding`, for each term after a number and up to another, with a limit for each kind."""
-        found = self._numbers(connection, [(term, start + 1, upto) for term, start in after.items()])
+        found = self._matching(connection, [(term, start + 1, upto) for term, start in after.items()])
         return {term: held(said[:most], place[:most]) for term, (said, place) in zip(after, found, strict=True)}
 
-    def _numbers(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
+    def _matching(self, connection: Connection, wanted: Sequence[tuple[str, int, int]]) -> list[Held]:
         """The numbers of the rows that have every word of a term in what they say, and in their place; ascending."""
         words = [words_of(term) for term, _, _ in wanted]
         asked = sorted({*chain.from_iterable(words)})
@@ -151,7 +151,7 @@ class WordsTable(KeywordIndex):
         rows = self._find.rows(connection, here=space_of(connection), words=asked, **blocks)
         found: defaultdict[str, list[Held]] = defaultdict(list)
         for word, block, said, place in rows:
-            found[word].append((_numbers(block, said), _numbers(block, place)))
+            found[word].append((_unpacked(block, said), _unpacked(block, place)))
         lists = {word: _joined(found[word]) for word in asked}
         return [
             _between(reduce(_common, (lists[word] for word in each)) if each else (_NOTHING, _NOTHING), first, last)
@@ -169,7 +169,7 @@ class WordsTable(KeywordIndex):
 
     def _with_phrase(self, connection: Connection, phrase: str) -> set[int]:
         sought = words_of(searchable(phrase))
-        [(said, _)] = self._numbers(connection, [(" ".join(sought), *ALL)])
+        [(said, _)] = self._matching(connection, [(" ".join(sought), *ALL)])
         texts = {row.number: words_of(row.content) for row in self._held(connection, said.tolist())}
         stems = _stems(connection, {*sought, *chain.from_iterable(texts.values())}) if texts else {}
         line = [stems[word] for word in sought] if texts else []
@@ -252,7 +252,7 @@ def _places(packed: bytes) -> set[int]:
     return set(np.frombuffer(packed, _IN_BLOCK).tolist())
 
 
-def _numbers(block: int, packed: bytes) -> Numbers:
+def _unpacked(block: int, packed: bytes) -> Numbers:
     return np.frombuffer(packed, _IN_BLOCK).astype(np.int64) + (block << _BLOCK)
 
 
