@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import ContextVar
+from itertools import count
 from time import monotonic, sleep
 
 import pytest
@@ -74,24 +75,43 @@ def test_the_model_sees_the_callers_context(alice):
     assert seen == ["the caller"]
 
 
+def is_left(folder):
+    """Whether nobody reads an earlier moment any more, after a while: then SQLite's log can be emptied."""
+    (database,) = folder.glob("memory/spaces/*/memory.db")
+    until = monotonic() + 10
+    with closing(sqlite3.connect(database)) as connection:
+        while (busy := connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]) and monotonic() < until:
+            sleep(0.01)
+    return not busy
+
+
 @pytest.mark.folder
 def test_no_snapshot_is_kept_while_the_model_takes_long_and_what_is_stored_meanwhile_is_found(alice, tmp_path):
     free = []
 
     def slowly():
         space.track([user("The robot broke today.")], session="s")
-        (database,) = tmp_path.glob("memory/spaces/*/memory.db")
-        until = monotonic() + 10
-        with closing(sqlite3.connect(database)) as connection:
-            # The log can be emptied as soon as nobody reads an earlier moment.
-            while (busy := connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]) and monotonic() < until:
-                sleep(0.01)
-        free.append(not busy)
+        free.append(is_left(tmp_path))
 
     space = alice(Here(slowly))
     recalled = space.recall(ROBOT, session="t", threshold=0)
     assert free == [True]
     assert {item.drawer.content for item in recalled.items} == {"The robot is red.", "The robot broke today."}
+
+
+@pytest.mark.folder
+def test_what_another_recall_of_the_session_shows_while_the_model_takes_long_is_not_shown_again(alice, tmp_path):
+    others, asked = [], count()
+
+    def slowly():
+        if next(asked) == 0:  # not when the others ask
+            others.append(space.recall("Is the robot red?", session="other"))
+            assert is_left(tmp_path)
+            others.append(space.recall("Is the robot red?", session="t"))
+
+    space = alice(Here(slowly))
+    recalled = space.recall(ROBOT, session="t")
+    assert [bool(each.items) for each in (*others, recalled)] == [True, True, False]
 
 
 def test_a_model_that_fails_leaves_the_words(alice):
