@@ -4,7 +4,7 @@ import pytest
 
 from langmem_tiers import Turn
 from langmem_tiers.errors import InvalidInput
-from tests.paneling import Browser
+from tests.paneling import ORIGIN, Browser
 
 
 @pytest.fixture
@@ -243,6 +243,15 @@ def test_the_identity_is_saved_undone_and_restored(browser, alice):
     assert alice.identity.read().text == "Two."
     browser.post("/identity/undo", to="1")
     assert alice.identity.read().text == "One."
+
+
+def test_what_a_page_is_to_begin_with_is_not_lost_to_a_request_that_comes_between(browser, alice):
+    sent = {"form_token": browser.form_token, "text": "One.", "version": "0"}
+    browser.client.post("/identity", data=sent, headers={"Origin": ORIGIN}, follow_redirects=False)
+    assert "Saved." not in browser.post("/identity/preview", htmx=True, text="Two.").text
+    assert "Saved." not in browser.get("/identity", **{"Sec-Fetch-Mode": "cors"}).text
+    assert "Saved." in browser.get("/identity").text
+    assert "Saved." not in browser.get("/identity").text
 
 
 def test_of_two_editors_of_the_identity_the_second_sees_both_texts(browser, alice):

@@ -212,7 +212,7 @@ def error_answer(view: View, said: str, way_out: str, *, status: int) -> Respons
     """An error as a page; to htmx, as a notice on the page that asked."""
     if not view.wants_piece:
         return view.show("error.html", status=status, said=said, way_out=way_out)
-    view.visit.tell(f"{said} {way_out}".strip(), kind="problem")
+    view.tell(f"{said} {way_out}".strip(), kind="problem")
     answer = view.piece("nothing.html", status=status)
     answer.headers.update(UNTOUCHED)
     return answer

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from langmem_tiers.errors import MemoryTiersError
 from langmem_tiers.integrations.panel.values import Values
-from langmem_tiers.integrations.panel.visits import Visit
+from langmem_tiers.integrations.panel.visits import Notice, NoticeKind, Visit
 from langmem_tiers.naming import user_of
 from langmem_tiers.space import Space
 
@@ -56,6 +56,7 @@ class View:
     form: Values
     seen: Mapping[str, int] = field(default_factory=dict)
     """How far the space had come when the request came; see `live.py`."""
+    _told: list[Notice] = field(default_factory=list, init=False)
 
     @property
     def space(self) -> Space:
@@ -76,25 +77,28 @@ class View:
         """A part of the address that is a number, such as that of `/palace/rooms/{room:int}`."""
         return int(self.request.path_params[name])
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, *, kind: NoticeKind = "done") -> None:
         """Have a sentence shown at the top of this answer, or of the page that it leads to."""
-        self.visit.tell(text)
+        self._told.append(Notice(kind, text))
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """A whole page; its template extends `base.html`."""
-        return HTMLResponse(self._rendered(template, values, notices=self.visit.told()), status)
+        # A script that reads the page again shows only parts of it, so what is to be told waits for the browser's visit.
+        before = () if self.request.headers.get("sec-fetch-mode") == "cors" else self.visit.told()
+        return HTMLResponse(self._rendered(template, values, notices=(*before, *self._told)), status)
 
     def piece(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """A part of a page for htmx, with what there is to tell; its template extends nothing."""
+        """A part of a page for htmx, with what this action has to tell; its template extends nothing."""
         shown = self._rendered(template, values)
-        if self.visit.notices:
-            shown += self._rendered("notices.html", {"swapped": True}, notices=self.visit.told())
+        if self._told:
+            shown += self._rendered("notices.html", {"swapped": True}, notices=self._told)
         return HTMLResponse(shown, status)
 
     def go(self, path: str, *, told: str = "") -> Response:
         """Lead the browser to another page of the panel, which begins with the sentence `told`."""
         if told:
             self.tell(told)
+        self.visit.tell(*self._told)
         address = quote(path, safe="/?&=%+")
         if self.wants_piece:
             return Response(status_code=204, headers={"hx-redirect": address})

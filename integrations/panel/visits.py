@@ -36,9 +36,9 @@ class Visit:
         """Tells this visit from others, and lets nobody in."""
         return _hash(self.form_token).hex()[:12]
 
-    def tell(self, text: str, *, kind: NoticeKind = "done") -> None:
-        """Have a sentence shown on the next page."""
-        self.notices.append(Notice(kind, text))
+    def tell(self, *notices: Notice) -> None:
+        """Have sentences shown on the next page."""
+        self.notices.extend(notices)
 
     def told(self) -> tuple[Notice, ...]:
         """What is to be shown now; each is shown once."""

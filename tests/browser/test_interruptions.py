@@ -141,7 +141,7 @@ def test_a_form_from_before_a_restart_is_sent_again_by_a_button(alice, visit, ja
         page.get_by_role("button", name="Send it again").click()
         page.get_by_role("heading", name="Identity").wait_for()
     assert alice.identity.read().text == typed
-    _expecting(page, 401, 403)
+    _expecting(page, 401, 403, "ERR_")
 
 
 def test_a_cookie_that_is_lost_or_wrong_leads_to_the_page_that_says_how_to_come_in(alice, visit):

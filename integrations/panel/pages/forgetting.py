@@ -50,7 +50,7 @@ def forget(view: View) -> Response:
     try:
         receipt = view.space.forget(**wanted, confirm=token)
     except ForgetChanged as error:
-        view.visit.tell(f"{error.message} This is what would go now.", kind="problem")
+        view.tell(f"{error.message} This is what would go now.", kind="problem")
         return _preview(view, wanted, status=409)
     return view.show("forgotten.html", receipt=cast("ForgetReceipt", receipt), names=_NAMES)
 

@@ -178,9 +178,7 @@ def confirm(view: View) -> Response:
         raise InvalidInput("It was not said what the answer is.", way_out="Confirm it, or refuse it.")
     found, read = _existing(view), view.form.number("version")
     if read != found.version:
-        view.visit.tell(
-            "It was changed since this page was loaded, and nothing was done: read it again.", kind="problem"
-        )
+        view.tell("It was changed since this page was loaded, and nothing was done: read it again.", kind="problem")
     elif answer == "confirm":
         view.space.knowledge.confirm(found.id, version=read)
         view.tell("Confirmed: it is now in force.")
@@ -210,7 +208,7 @@ def bulk(view: View) -> Response:
     if len(failed) < len(names):
         view.tell(f"{counted(len(names) - len(failed), 'memory', 'memories')} {done}.")
     for said in failed[:5]:
-        view.visit.tell(said, kind="problem")
+        view.tell(said, kind="problem")
     return view.go(back)
 
 
