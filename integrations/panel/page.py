@@ -83,7 +83,7 @@ class View:
 
     def show(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """A whole page; its template extends `base.html`."""
-        # A script that reads the page again shows only parts of it, so what is to be told waits for the browser's visit.
+        # A script that reads the page again shows only parts of it, so what is to be told waits for the browser itself.
         before = () if self.request.headers.get("sec-fetch-mode") == "cors" else self.visit.told()
         return HTMLResponse(self._rendered(template, values, notices=(*before, *self._told)), status)
 

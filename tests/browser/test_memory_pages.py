@@ -88,8 +88,9 @@ def test_what_waits_is_confirmed_and_refused_by_keyboard_where_it_stands(panel, 
     page.get_by_role("link", name="2 wait for your word").focus()
     page.keyboard.press("Enter")
     for text, name, left in zip(RISKY, ("Confirm", "Refuse"), ("1 waits for your word", ""), strict=True):
-        page.locator("li.entry", has_text=text).get_by_role("button", name=name).focus()
-        page.keyboard.press("Enter")
+        row = page.locator("li.entry", has_text=text)
+        row.get_by_role("button", name=name).press("Enter")
+        row.get_by_text("waits for your word").wait_for(state="detached")
         page.locator("#waiting", has_text=re.compile(f"^{left}$")).wait_for(state="attached")
     page.get_by_text("Refused: it is put aside").wait_for()
     assert alice.knowledge.unconfirmed() == ()
