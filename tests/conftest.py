@@ -88,6 +88,16 @@ def warm_python(offline_environment):
     python.close()
 
 
+@pytest.fixture(scope="module")
+def postgres():
+    """A PostgreSQL server of the module's own, which a test may stop and start again."""
+    from tests import servers  # its driver is not there where the lowest versions are tested
+
+    server = servers.Postgres()
+    yield server
+    server.remove()
+
+
 @pytest.fixture
 def clock() -> FrozenClock:
     """A clock that stands at Monday, 2 March 2026, 9:00 UTC until it is told to tick."""

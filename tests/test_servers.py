@@ -50,13 +50,6 @@ BADGE = "The badge of the archive is kz77qx41."
 
 
 @pytest.fixture(scope="module")
-def postgres():
-    server = servers.Postgres()
-    yield server
-    server.remove()
-
-
-@pytest.fixture(scope="module")
 def chroma():
     server = servers.Chroma()
     yield server
@@ -185,9 +178,11 @@ def test_when_chroma_is_killed_recall_goes_on_by_words_and_by_vectors_once_it_is
 def test_while_chroma_is_away_every_search_goes_on_by_words_and_facts_are_saved(address, chroma, caplog):
     with opened(address, chroma) as memory:
         alice, store = memory.user("alice"), TieredStore(memory)
+        scratch = alice.working.within("session/abc")
         alice.knowledge.save(BADGE, category="archive")
         alice.documents.append("memory/archive.md", BADGE)
         alice.archive.write("t1", summary=BADGE)
+        scratch.save("badge", BADGE)
         store.put(("memories", "alice"), "badge", {"content": BADGE})
         said(alice, BADGE)
         assert alice.flush()
@@ -199,10 +194,13 @@ def test_while_chroma_is_away_every_search_goes_on_by_words_and_facts_are_saved(
                 "knowledge": lambda: alice.knowledge.search(asked),
                 "documents": lambda: alice.documents.search(asked),
                 "archive": lambda: alice.archive.search(asked),
+                "working memory": lambda: scratch.search(asked),
                 "store": lambda: store.search(("memories", "alice"), query=asked),
             }
             assert [name for name, search in searches.items() if "kz77qx41" not in repr(search())] == []
             assert alice.knowledge.save("Lena plays the cello.", category="people").entry
+            scratch.save("later", "The ferry leaves at nine.")
+            assert "The ferry" in repr(scratch.search("ferry"))
         finally:
             chroma.start()
     assert "searched_by_words" in caplog.text

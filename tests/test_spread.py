@@ -27,13 +27,6 @@ ASKED = "Which badge does the archive have?"
 
 
 @pytest.fixture(scope="module")
-def postgres():
-    server = servers.Postgres()
-    yield server
-    server.remove()
-
-
-@pytest.fixture(scope="module")
 def chromas():
     both = [servers.Chroma(), servers.Chroma()]
     yield both
@@ -44,10 +37,8 @@ def chromas():
 @pytest.fixture
 def databases(postgres):
     """The addresses of two new databases."""
-    names = [f"part_{uuid4().hex[:12]}" for _ in range(2)]
-    postgres.as_superuser(*(f"CREATE DATABASE {name} OWNER {servers.OWNER}" for name in names))
-    yield [postgres.address(database=name) for name in names]
-    postgres.as_superuser(*(f"DROP DATABASE {name} WITH (FORCE)" for name in names))
+    with postgres.new_database() as one, postgres.new_database() as other:
+        yield [one, other]
 
 
 def opened(databases, chromas=(), **given):
