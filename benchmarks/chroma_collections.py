@@ -1,6 +1,7 @@
 """How a Chroma server holds the vectors of many spaces: a collection for each, or one that a filter divides.
 
-Needs a server of its own, such as `chroma run --path FOLDER --port 8000`: its memory is measured too (`--process`).
+Needs a server of its own, such as `chroma run --path FOLDER --port 8000`: its memory and open files are measured too
+(`--process`).
 The vectors are random: only times are told here, and those hardly depend on what is near to what.
 """
 
@@ -24,7 +25,9 @@ def main() -> None:
     arguments = parser(__doc__ or "", "chroma_collections")
     arguments.add_argument("--host", default="127.0.0.1")
     arguments.add_argument("--port", type=int, default=8000)
-    arguments.add_argument("--process", type=int, default=None, help="the server's process id, for its memory")
+    arguments.add_argument(
+        "--process", type=int, default=None, help="the server's process id, for its memory and files"
+    )
     arguments.add_argument("--spaces", type=int, nargs="+", default=[5, 50])
     arguments.add_argument("--vectors", type=int, default=1000, help="in each space")
     arguments.add_argument("--questions", type=int, default=50)
@@ -64,6 +67,7 @@ def _measured(client: Any, random: np.random.Generator, spaces: int, given: Any,
         "query p50 ms": float(np.percentile(times, 50)),
         "query p95 ms": float(np.percentile(times, 95)),
         "server MB more": _resident(given.process) - before,
+        "server's open files": _open_files(given.process),
     }
     for each in made:
         client.delete_collection(each.name)
@@ -86,6 +90,11 @@ def _resident(process: int | None) -> float:
         return 0.0
     told = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     return float(next(line.split()[1] for line in told.splitlines() if line.startswith("VmRSS"))) / 1024
+
+
+def _open_files(process: int | None) -> int:
+    """How many files a process has open; 0 where nobody asks."""
+    return 0 if process is None else len(list(Path(f"/proc/{process}/fd").iterdir()))
 
 
 if __name__ == "__main__":

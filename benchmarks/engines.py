@@ -3,7 +3,8 @@
 A client is a thread; clients are divided among processes, as web workers are, in which the background is off. Each kind
 of call is measured for itself: all clients embed questions, which is the unit, then all recall such questions of users
 drawn at random, then all track them with a reply. The folder and the servers are asked in turns, so that both have the
-same machine. Users that are there already, from an earlier run or moved from the folder, stay as they are.
+same machine. Processor time is that of the clients, and after it that of each server that `--servers` names. Users that
+are there already, from an earlier run or moved from the folder, stay as they are.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from time import perf_counter
 from uuid import uuid4
 
 from embedders import prepared
+from processor_time import processor_seconds
 from reporting import Row, parser, report, say
 from texts import message, question, sessions
 
-from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers import Memory, Settings, Space, Turn
 from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.naming import user_space
@@ -50,6 +52,9 @@ def main() -> None:
     arguments = parser(__doc__ or "", "engines")
     arguments.add_argument("--postgres", help="address of a PostgreSQL database; without one, only the folder")
     arguments.add_argument("--chroma", help="address of a Chroma server")
+    arguments.add_argument(
+        "--servers", type=int, nargs="+", default=[], help="ids of their processes here, for their processor time"
+    )
     arguments.add_argument("--users", type=int, nargs="+", default=[200], help="how many there are, fewest first")
     arguments.add_argument("--drawers", type=int, default=5_000, help="of each user")
     arguments.add_argument("--asked", type=int, default=200, help="so many users are asked")
@@ -80,13 +85,16 @@ def fill(place: Place, users: int, chosen: Namespace) -> None:
         there = set(memory.spaces())
         for user in range(users):
             space = memory.space(user_space(user))
-            if space.name in there:
-                continue
-            start = user * chosen.drawers
-            for session, turns in sessions(start, start + chosen.drawers, seed=chosen.seed):
-                space.track(turns, session=session).raise_rejected()
-            if not space.flush():
-                raise SystemExit("The vectors could not be made: see the warning above.")
+            if space.name not in there:
+                tell(space, range(user * chosen.drawers, (user + 1) * chosen.drawers), chosen.seed)
+
+
+def tell(space: Space, numbers: range, seed: int) -> None:
+    """Have the turns of these numbers said in a space, and its background work done."""
+    for session, turns in sessions(numbers.start, numbers.stop, seed=seed):
+        space.track(turns, session=session).raise_rejected()
+    if not space.flush():
+        raise SystemExit("The vectors could not be made: see the warning above.")
 
 
 def measure(place: Place, users: int, clients: int, chosen: Namespace) -> Row:
@@ -101,13 +109,17 @@ def measure(place: Place, users: int, clients: int, chosen: Namespace) -> Row:
             # All have opened the memory, and the spaces, before the clock starts.
             list(others.map(play, [chosen.asked // processes] * processes, [1] * processes, ["warm"] * processes))
             turns = max(1, chosen.turns // clients)
+            before = [processor_seconds(process) for process in (os.getpid(), *chosen.servers)]
             started = perf_counter()
             took = [each for some in others.map(play, [turns] * processes, shares, _runs(shares)) for each in some]
             seconds = perf_counter() - started
+            after = [processor_seconds(process) for process in (os.getpid(), *chosen.servers)]
+            worked = [(late - early) * 1000 / len(took) for early, late in zip(before, after, strict=True)]
             spent = spread(took)
             unit = unit or spent.p50
             row |= {f"{kind} p50 ms": spent.p50, f"{kind} p95 ms": spent.p95, f"{kind}s a second": len(took) / seconds}
             row |= {} if kind == "embedding" else {f"{kind} p50 / embedding p50": spent.p50 / unit}
+            row |= {f"{kind}, processor ms": " + ".join(f"{each:.1f}" for each in worked)}
     return row
 
 

@@ -62,6 +62,11 @@ class Postgres:
         self.start()
         self.as_superuser(f"CREATE ROLE {OWNER} LOGIN", f"CREATE DATABASE {OWNER} OWNER {OWNER}")
 
+    @property
+    def process(self) -> int:
+        """The id of its first process."""
+        return self._process.pid
+
     def address(self, role: str = OWNER, database: str = OWNER) -> str:
         """The address for a role."""
         return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"
@@ -123,6 +128,11 @@ class Chroma:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen([program, "run", *data], cwd=self._folder, stdout=log, stderr=log)
         _wait_for(lambda: urlopen(f"{self.address}/api/v2/heartbeat", timeout=2).close(), OSError)
+
+    @property
+    def process(self) -> int:
+        """The id of its process."""
+        return self._process.pid
 
     def kill(self) -> None:
         """End it as a crash does."""

@@ -1,4 +1,4 @@
-"""Small versions of the benchmarks that kill servers and workers, and that look for foreign rows on servers."""
+"""Small versions of the benchmarks that start servers: they kill them, look for foreign rows, or measure."""
 
 import json
 import subprocess
@@ -42,3 +42,17 @@ def test_nothing_that_is_foreign_is_shown_or_stored_by_processes_on_one_server(r
     (row,) = run("server_isolation.py", "--operations", "400", "--users", "20", "--processes", "2")
     assert (row["foreign answers"], row["foreign rows"], row["vectors off"]) == (0, 0, 0)
     assert row["rows with a mark"] > 100
+
+
+@pytest.mark.model
+def test_users_are_asked_beside_few_and_many_others_and_a_large_one(run):
+    (row,) = run("server_spaces.py", "--spaces", "2", "6", "--drawers", "20", "--large", "40", "--turns", "2")
+    assert (row["asked"], row["users asked"]) == ("2 spaces", 2)
+    assert min(row[f"{kind} p50 ms"] for kind in ("embedding", "recall", "track", "claim")) > 0
+
+
+@pytest.mark.model
+def test_a_memory_is_moved_to_servers(run):
+    (row,) = run("server_moving.py", "--users", "2", "--drawers", "20")
+    assert row["what"] == "to servers"
+    assert row["count"] > 40
