@@ -65,7 +65,7 @@ def key(name: str) -> bytes:
 def _best(query: Vectors, rows: Sequence[tuple[int, Vectors]], least: float) -> list[tuple[int, float]]:
     if not rows:
         return []
-    similar = np.stack([vector for _, vector in rows]) @ query
+    similar = embedding_cache.cosines(np.stack([vector for _, vector in rows]), query)
     found = [(number, float(share)) for (number, _), share in zip(rows, similar, strict=True) if share >= least]
     return sorted(found, key=lambda each: -each[1])
 

@@ -487,7 +487,7 @@ class ChromaFolder:
                 return _best_by_drawer(sorted(found, key=lambda item: item[1]))
             vectors = np.asarray(page["embeddings"], dtype=np.float32)
             lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
-            found += zip(page["ids"], (1.0 - vectors @ query / lengths).tolist(), strict=True)
+            found += zip(page["ids"], (1.0 - embedding_cache.cosines(vectors, query) / lengths).tolist(), strict=True)
 
     def _nearest(self, query: Vectors, most: int) -> list[tuple[str, float]]:
         answer = self._collection.query(query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"])

@@ -22,7 +22,7 @@ from langmem_tiers.storage import change_log, embedding_cache, facts, notes
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
-from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.embedding_cache import Vectors, cosines
 from langmem_tiers.storage.vector_search import best_by_drawer
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class Shelf(ABC):
                 f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {known[dimension]}."
             )
         newer = self._newer(connection)
-        found = {} if newer is None else dict(zip(newer.names, (newer.matrix @ query).tolist(), strict=True))
+        found = {} if newer is None else dict(zip(newer.names, cosines(newer.matrix, query).tolist(), strict=True))
         held = None if self._given is None else known.get(self._fact)
         place = None if held is None else Place.read(held)
         if place is not None:
@@ -245,7 +245,7 @@ class ServerVectors(Shelf):
         """The cosine similarity of each of these drawers that has a vector."""
         at = (moment.connection, self._space, self.model)
         found = embedding_cache.of_drawers(*at, drawers, len(query)) if drawers else None
-        return {} if found is None else best_by_drawer(found.drawers, found.matrix @ query, len(found.drawers))
+        return {} if found is None else best_by_drawer(found.drawers, cosines(found.matrix, query), len(found.drawers))
 
     def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
         """The drawers nearest to one, with their cosine similarity, best first; none if the server does not answer."""

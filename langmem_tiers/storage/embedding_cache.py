@@ -50,6 +50,14 @@ _HEX = 32  # characters of a text's hash
 _STRIDE = 10_000
 
 
+def cosines(vectors: Vectors, query: Vectors) -> Vectors:
+    """The cosine similarity of each of these vectors with a query; all are of length 1."""
+    # A product of matrices would begin threads from about a thousand vectors on, which wait for each other: with 2,000
+    # vectors 3 ms of processor time each on two cores, and 20 ms where these are busy, instead of 0.15.
+    found: Vectors = np.einsum("ij,j->i", vectors, query)
+    return found
+
+
 @dataclass(frozen=True)
 class ChunkVectors:
     """Vectors of chunks as rows: `drawers` and `ordinals` name the chunk of each row of `matrix`."""

@@ -236,7 +236,7 @@ class NoteSearch:
                 f"The query's vector has length {len(vector)}, "
                 f"the vectors stored by {self._model!r} {state.matrix.shape[1]}."
             )
-        by_row = np.einsum("ij,j->i", state.matrix[: state.count], vector)  # as in vector_search.py
+        by_row = embedding_cache.cosines(state.matrix[: state.count], vector)
         held = state.rows != _NONE
         similar[held] = by_row[state.rows[held]]
         return similar

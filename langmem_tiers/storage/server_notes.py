@@ -91,8 +91,8 @@ class ServerNotes:
             dimension = embedding_cache.known_dimension(connection, self._space, model)
             vectors = embedding_cache.each_unpacked([row.vector for row in rows], dimension)
             there = {place: each for place, each in enumerate(vectors) if each is not None}
-            if there:  # to the last digit as in note_index.py
-                similar[[*there]] = np.einsum("ij,j->i", np.stack([*there.values()]), vector)
+            if there:
+                similar[[*there]] = embedding_cache.cosines(np.stack([*there.values()]), vector)
         score = np.asarray(matched(keyword, similar, settings))
         found = np.flatnonzero((keyword > 0) | (similar >= settings.min_similarity))
         best = found[np.lexsort((-held[found], -score[found]))]

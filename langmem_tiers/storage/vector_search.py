@@ -20,7 +20,7 @@ from langmem_tiers.errors import InvalidVector, ProjectionDamaged
 from langmem_tiers.storage import change_log, embedding_cache
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
-from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors
+from langmem_tiers.storage.embedding_cache import ChunkVectors, Vectors, cosines
 from langmem_tiers.storage.index_file import IndexFile, IndexWriter, MappedIndex, UnusableIndexFile, sums_of
 
 T = TypeVar("T")
@@ -60,6 +60,21 @@ class _Rows:
         Raises:
             UnusableIndexFile: one is not as it was written.
         """
+        found = self._checked(places)
+        return found if found.dtype == np.float32 else found * np.float32(1 / _ONE)
+
+    def similarities(self, places: NDArray[np.int64] | slice, query: Vectors) -> Vectors:
+        """Those of some of the vectors with a query.
+
+        Raises:
+            UnusableIndexFile: a vector is not as it was written.
+        """
+        found = self._checked(places)
+        if found.dtype == np.float32:
+            return cosines(found, query)
+        return cosines(found.astype(np.float32), query) * np.float32(1 / _ONE)
+
+    def _checked(self, places: NDArray[np.int64] | slice) -> NDArray[Any]:
         found = self.matrix[places]
         if self.sums is not None and self.unchecked is not None:
             new = self.unchecked[places]
@@ -67,7 +82,7 @@ class _Rows:
                 if (sums_of(found[new]) != self.sums[places][new]).any():
                     raise UnusableIndexFile("its vectors are damaged")
                 self.unchecked[places] = False
-        return found if found.dtype == np.float32 else found * np.float32(1 / _ONE)
+        return found
 
 
 class ExactIndex:
@@ -187,7 +202,7 @@ class ExactIndex:
             wanted = np.zeros(rows.newest + 2, np.bool_)
             wanted[asked[(asked >= 0) & (asked <= rows.newest)]] = True
             held = np.flatnonzero(wanted[rows.drawers[: rows.count]])
-            found |= best_by_drawer(rows.drawers[held], rows.vectors(held) @ query, len(held))
+            found |= best_by_drawer(rows.drawers[held], rows.similarities(held, query), len(held))
         return found
 
     def neighbours(self, drawer: int, most: int) -> dict[int, float]:
@@ -196,10 +211,10 @@ class ExactIndex:
         own = [part.vectors(np.flatnonzero(part.drawers[: part.count] == drawer)) for part in parts]
         if not sum(map(len, own)):
             return {}
-        queries, near, places = np.concatenate(own).T, [], _NEWEST
+        queries, near, places = np.concatenate(own), [], _NEWEST
         for part in reversed(parts):
             some = slice(max(0, part.count - places), part.count)
-            near.append((part.drawers[some], (part.vectors(some) @ queries).max(axis=1)))
+            near.append((part.drawers[some], np.max([part.similarities(some, each) for each in queries], axis=0)))
             places -= min(places, part.count)
         drawers, similarities = (np.concatenate(columns) for columns in zip(*near, strict=True))
         return best_by_drawer(np.where(drawers == drawer, _GONE, drawers), similarities, most)
@@ -271,15 +286,14 @@ def _nearest(rows: _Rows, query: Vectors, wide: int) -> tuple[NDArray[np.int64],
 def _similar(rows: _Rows, query: Vectors, least: int) -> tuple[NDArray[np.int64], Vectors]:
     """At least this many rows compared with the query, and their similarities."""
     if rows.count <= _COMPARED_IN_FULL:
-        # The threads of a linear algebra library cost more than they gain here.
-        return np.arange(rows.count), np.einsum("ij,j->i", rows.matrix[: rows.count], query)
+        return np.arange(rows.count), rows.similarities(slice(rows.count), query)
     unlike = np.zeros(rows.count, np.uint16)
     for codes, signs in zip(rows.codes, _signs(query[np.newaxis, :])[0], strict=True):
         unlike += np.bitwise_count(codes[: rows.count] ^ signs)
     wanted = min(rows.count, max(least, _COMPARED))
     enough = np.searchsorted(np.bincount(unlike).cumsum(), wanted)
     near = np.flatnonzero(unlike <= enough)
-    return near, rows.vectors(near) @ query
+    return near, rows.similarities(near, query)
 
 
 def _signs(vectors: Vectors) -> NDArray[np.uint64]:
@@ -368,7 +382,7 @@ class VectorSearch:
         vectors = embedding_cache.of_drawers(moment.connection, self._space, self._model, drawers)
         if vectors is None:
             return {}
-        return best_by_drawer(vectors.drawers, vectors.matrix @ query, len(vectors.drawers))
+        return best_by_drawer(vectors.drawers, cosines(vectors.matrix, query), len(vectors.drawers))
 
     def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
         """The drawers nearest to one, with their cosine similarity, best first: among the newest if in memory."""
