@@ -270,8 +270,8 @@ class Documents:
 
 def memory_document(connection: Connection, space: str) -> Document | None:
     """The document for the system prompt."""
-    found = (rows.read(connection, space, path) for path in document_text.MEMORY)
-    return next((each for each in found if each is not None and each.searched), None)
+    found = rows.read_several(connection, space, document_text.MEMORY)
+    return next((found[path] for path in document_text.MEMORY if path in found and found[path].searched), None)
 
 
 def memory_block(document: Document | None, most: int, count: Callable[[str], int]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
@@ -16,7 +16,7 @@ from langmem_tiers.records import Document, DocumentSummary, Encoding
 from langmem_tiers.storage import change_log, notes, tombstones
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.schema import documents
-from langmem_tiers.storage.statements import here, put_row
+from langmem_tiers.storage.statements import Prepared, here, listed, put_row
 from langmem_tiers.types import Origin
 
 # Stands before bytes that are no text.
@@ -41,16 +41,31 @@ class Written(NamedTuple):
     from_tool: bool
 
 
-_AT_PATH = select(documents).where(*here(documents), documents.c.path == bindparam("path"))
+class _Row(NamedTuple):
+    path: str
+    content: str
+    origin: Origin
+    version: int
+    updated_at: int
+
+
+_AT_PATHS = Prepared(
+    select(*(documents.c[name] for name in _Row._fields)).where(*here(documents), listed(documents.c.path))
+)
 
 
 def read(connection: Connection, space: str, path: str) -> Document | None:
     """A document, None if there is none."""
-    row = connection.execute(_AT_PATH, {"space": space, "path": path}).first()
-    if row is None:
-        return None
-    content, encoding = decoded(row.content)
-    return Document(content=content, encoding=encoding, **_described(row, row.content))
+    return read_several(connection, space, [path]).get(path)
+
+
+def read_several(connection: Connection, space: str, paths: Sequence[str]) -> dict[str, Document]:
+    """Those of these documents that there are, by path."""
+    found = {}
+    for row in map(_Row._make, _AT_PATHS.among(connection, paths, space=space)):
+        content, encoding = decoded(row.content)
+        found[row.path] = Document(content=content, encoding=encoding, **_described(row, row.content))
+    return found
 
 
 def put(connection: Connection, space: str, new: NewDocument, at: int) -> Document:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.records import IdentityVersion
 from langmem_tiers.storage import change_log
 from langmem_tiers.storage.schema import identities
-from langmem_tiers.storage.statements import here
+from langmem_tiers.storage.statements import Prepared, here
 from langmem_tiers.types import Origin
 
 _LATEST = (
@@ -17,10 +20,13 @@ _LATEST = (
     .order_by(identities.c.version.desc())
     .limit(bindparam("most"))
 )
+_NEWEST = Prepared(_LATEST)
 
 
 def newest(connection: Connection, space: str, at: int | None = None) -> IdentityVersion | None:
     """The current version, or the one that was at an earlier moment; None if there was none."""
+    if at is None:
+        return next(map(_version, _NEWEST.rows(connection, space=space, most=1)), None)
     return next(iter(latest(connection, space, 1, at=at)), None)
 
 
@@ -33,10 +39,7 @@ def latest(
         wanted = wanted.where(identities.c.version <= upto)
     if at is not None:
         wanted = wanted.where(identities.c.at <= at)
-    return [
-        IdentityVersion(version=version, text=text, origin=origin, at=from_millis(at))
-        for version, text, origin, at in connection.execute(wanted, {"space": space, "most": most})
-    ]
+    return [_version(row) for row in connection.execute(wanted, {"space": space, "most": most})]
 
 
 def of_number(connection: Connection, space: str, version: int) -> IdentityVersion | None:
@@ -66,3 +69,8 @@ def forget_before(connection: Connection, space: str, version: int) -> int:
     """Delete the versions before one. Returns how many there were."""
     old = (*here(identities, space), identities.c.version < version)
     return connection.execute(delete(identities).where(*old)).rowcount
+
+
+def _version(row: Sequence[Any]) -> IdentityVersion:
+    version, text, origin, at = row
+    return IdentityVersion(version=version, text=text, origin=origin, at=from_millis(at))
