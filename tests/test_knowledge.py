@@ -425,6 +425,24 @@ def test_another_wording_is_merged_and_taken_out_again_as_it_was(knowledge, said
     assert [each.drawer for each in knowledge.get(kept.id).evidence] == [3]
 
 
+def test_another_wording_is_found_among_many_that_have_its_words(knowledge):
+    first = knowledge.save("The user hikes on Sundays with Anna.").entry
+    for name in ("Ben", "Cleo", "Dora", "Emil", "Finn", "Greta", "Hugo", "Ines"):
+        for day in ("Mondays", "Tuesdays", "Saturdays"):
+            knowledge.save(f"The user hikes on {day} with {name}, hikes with Anna, and hikes on Sundays.")
+    assert knowledge.save("The user is hiking on Sundays with Anna.").merged == first.id
+
+
+@pytest.mark.folder
+def test_entries_of_an_older_version_are_found_by_what_says_the_same(memory, knowledge):
+    first = knowledge.save("The user likes hiking.", tags=["sport"]).entry
+    with memory.use("users/alice") as store, store.writing() as connection:
+        connection.exec_driver_sql("UPDATE notes SET tags = 'sport'")
+        connection.exec_driver_sql("UPDATE note_words SET tags = 'sport'")
+        connection.exec_driver_sql("DELETE FROM facts WHERE name = 'entry_likeness'")
+    assert knowledge.save("The user really enjoys hiking.").merged == first.id
+
+
 def test_the_shorter_wording_that_comes_later_gives_way_and_is_kept_aside(knowledge, said):
     first = knowledge.save("The user really likes hiking.").entry
     saved = knowledge.save("The user likes hiking.", evidence=[1])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.synonyms import spelled
-from langmem_tiers.language.wordings import forms, plain
+from langmem_tiers.language.wordings import forms, plain, wording
 
 WORDS = st.sampled_from(["user", "likes", "tea", "cats", "Anna", "Oslo", "works", "7", "two", "never", "from", "and"])
 SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)
@@ -40,9 +40,10 @@ def same(a, b, similarity=None):
         ("用户喜欢喝茶。", "用户喜欢喝茶"),
     ],
 )
-def test_wordings_of_one_fact_are_the_same(a, b):
+def test_wordings_of_one_fact_are_the_same_and_found_by_one_likeness(a, b):
     assert same(a, b)
     assert same(b, a)
+    assert wording(a).likeness == wording(b).likeness
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,7 @@ def test_a_sentence_is_the_same_as_itself(sentence):
 @given(SENTENCES, SENTENCES)
 def test_the_verdict_does_not_depend_on_which_comes_first(a, b):
     assert same(a, b) == same(b, a)
+    assert not same(a, b) or wording(a).likeness == wording(b).likeness
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

@@ -11,13 +11,13 @@ from sqlalchemy import Connection
 from langmem_tiers.content import content_hash
 from langmem_tiers.errors import UnknownEntry
 from langmem_tiers.knowledge.decide import ExistingKnowledge, decide, exact
+from langmem_tiers.knowledge.likeness import note_of
 from langmem_tiers.knowledge.neighbours import Neighbours
 from langmem_tiers.knowledge.preferences import held_back
 from langmem_tiers.knowledge.results import Saved
 from langmem_tiers.records import GAVE_WAY, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, entries, notes
 from langmem_tiers.storage.entries import PutEntry
-from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.wording import beginning
 
 Cited = Sequence[Evidence | EntryEvidence]
@@ -123,7 +123,7 @@ class EntryWriter:
         puts = []
         for new, dates in several:
             held = replace(new, metadata=held_back(new.content, new.category, new.metadata))
-            puts.append(PutEntry(held, _note(held) if held.status == "active" else None, dates))
+            puts.append(PutEntry(held, note_of(held) if held.status == "active" else None, dates))
         return entries.put_all(self.connection, self.space, puts, self.now)
 
     def change(self, entry: Entry, **values: Any) -> Entry:
@@ -194,14 +194,10 @@ class EntryWriter:
 
     def _index(self, entry: Entry) -> None:
         """Bring the search index in line with the entry."""
-        texts = [_note(entry)] if entry.active else []
+        texts = [note_of(entry)] if entry.active else []
         gone = notes.put(self.connection, self.space, "entry", entry.id, texts, self.now)
         if entry.active:  # the text of an inactive entry is still there
             notes.forget_vectors(self.connection, self.space, gone)
 
     def _log(self, entry: Entry) -> None:
         change_log.append(self.connection, self.space, "entry.changed", entry.number, at=self.now)
-
-
-def _note(entry: Entry | NewEntry) -> NoteText:
-    return NoteText(text=entry.content, tags=" ".join(entry.tags), category=entry.category)

@@ -14,14 +14,14 @@ from langmem_tiers.errors import InvalidInput
 from langmem_tiers.knowledge import tombstones, validation
 from langmem_tiers.knowledge.decide import ExistingKnowledge
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.knowledge.neighbours import Neighbours, Sentences, same_by_words
+from langmem_tiers.knowledge.likeness import same_by_words
+from langmem_tiers.knowledge.neighbours import Neighbours, Sentences
 from langmem_tiers.knowledge.preferences import CONFIRMED
 from langmem_tiers.records import Authority, NewEntry
 from langmem_tiers.storage import entries
 
 if TYPE_CHECKING:
     from langmem_tiers.context import SpaceContext
-    from langmem_tiers.store import SpaceStore
 
 Became = Literal["saved", "merged", "known", "deleted"]
 """What became of a fact: a new entry, another wording of one, nothing new, or one that was deleted here."""
@@ -60,7 +60,7 @@ def import_entries(context: SpaceContext, several: Sequence[ImportedEntry]) -> l
     checked = [_checked(context, each) for each in several]
     with context.open() as store, store.writing() as connection:
         writer = EntryWriter(connection, store.key, to_millis(context.clock()))
-        taking = _Importing.of(store, writer, several, checked, context.settings.knowledge.merge_similarity)
+        taking = _Importing.of(writer, several, checked, context.settings.knowledge.merge_similarity)
         became: list[Became | InvalidInput] = [
             new if isinstance(new, InvalidInput) else taking.take(imported, new)
             for imported, new in zip(several, checked, strict=True)
@@ -90,7 +90,6 @@ class _Importing:
     @classmethod
     def of(
         cls,
-        store: SpaceStore,
         writer: EntryWriter,
         several: Sequence[ImportedEntry],
         checked: Sequence[NewEntry | InvalidInput],
@@ -105,7 +104,7 @@ class _Importing:
             contents={entry_id: entry.content for entry_id, entry in there.items()},
             known=entries.contents_among(writer.connection, writer.space, texts),
             deleted=tombstones.buried(writer, texts),
-            near=same_by_words(store, writer.connection, texts, least=least, settled=True),
+            near=same_by_words(writer.connection, writer.space, texts, least=least, at=writer.now),
             least=least,
             taken=Sentences(least=least),
         )

@@ -15,7 +15,7 @@ from langmem_tiers.errors import InvalidInput, InvalidPointer, UnknownEntry
 from langmem_tiers.knowledge import decide, deletion, lifecycle, search, standing, validation
 from langmem_tiers.knowledge.entry_writer import EntryWriter
 from langmem_tiers.knowledge.fallbacks import first_of, search_all
-from langmem_tiers.knowledge.neighbours import same_by_words
+from langmem_tiers.knowledge.likeness import same_by_words
 from langmem_tiers.knowledge.preferences import PERMISSION, confirmed, waits
 from langmem_tiers.knowledge.relations_of_entries import end_with, revive_with
 from langmem_tiers.knowledge.results import CategoryCount, Deleted, EntryFound, EntryPage, Saved
@@ -132,8 +132,9 @@ class Knowledge:
         wrong = arguments.optional_text(corrects, "corrects")
         least = settings.knowledge.merge_similarity
         with self._context.open() as store, store.writing() as connection:
-            neighbours = same_by_words(store, connection, [content], least=least, settled=True)
-            writer = EntryWriter(connection, store.key, to_millis(self._context.clock()))
+            now = to_millis(self._context.clock())
+            neighbours = same_by_words(connection, store.key, [content], least=least, at=now)
+            writer = EntryWriter(connection, store.key, now)
             saved = lifecycle.save(writer, new, cited, neighbours, corrects=wrong, least=least)
             if saved.corrected is not None:
                 with self._graph(writer) as graph:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
 import numpy as np
-from sqlalchemy import Connection
 
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.knowledge.search import terms
@@ -16,7 +15,7 @@ from langmem_tiers.language.paraphrase import says_the_same
 from langmem_tiers.language.wordings import wording
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder, NoEmbedder
 from langmem_tiers.records import Entry
-from langmem_tiers.storage.change_log import moment, moment_after
+from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.store import SpaceStore
 
@@ -85,21 +84,6 @@ def find_neighbours(store: SpaceStore, texts: Sequence[str], embed: Embed = by_w
             hits = store.search_notes(now, terms(text), vectors.get(text), _MOST, kinds={"entry"})
             found[text] = {hit.ref: hit.vector for hit in hits}
         return Neighbours(position=now.head, found=found, vectors=vectors)
-
-
-def same_by_words(
-    store: SpaceStore, connection: Connection, texts: Collection[str], *, least: float, settled: bool = False
-) -> Neighbours:
-    """The entries that say the same as each of these texts, by its words, inside a writing transaction.
-
-    `settled` says that this has not written anything yet.
-    """
-    at = moment_after(connection, store.key, store.notes.position, settled=settled)
-    found = {}
-    for text in texts:
-        hits = store.notes.search(at, terms(text), None, _MOST, kinds={"entry"})
-        found[text] = {hit.ref: hit.vector for hit in hits if says_the_same(text, hit.text, least=least)}
-    return Neighbours(position=at.head, found=found)
 
 
 class Sentences:

@@ -112,7 +112,7 @@ def put_aside(writer: EntryWriter) -> dict[bytes, str]:
 
 def lift(writer: EntryWriter, content: str) -> None:
     """Remove the tombstone of a text, because someone wants it remembered again."""
-    stones.lift(writer.connection, writer.space, "entry", {key(content)})
+    stones.lift(writer.connection, writer.space, "entry", map(key, [content]))
 
 
 def is_buried(writer: EntryWriter, content: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from langmem_tiers.content import content_hash
 from langmem_tiers.language import synonyms
 from langmem_tiers.language.calendar import MONTH_NAMES, WEEKDAYS
 from langmem_tiers.language.word_lists import listed, word_set
@@ -30,14 +31,17 @@ BEING |= dict.fromkeys(("have", "has", "having", "owns"), "have")
 _FRONTED = word_set("on in at for during every each after before with when whenever if while by since until within")
 
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "−": "-", "–": "-", "—": " "})
-_EDGES = "\"'`()[]{}<>*_.,;:!?…"
+_EDGES = "\"'`()[]{}<>*_.,;:!?…。！"
 _CLOCK = re.compile(r"(?<=\d)\s+([ap])\.?m\b\.?", re.IGNORECASE)
 _DAY = re.compile(rf"\b({MONTH_NAMES})\s+(\d+)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _DAY_OF = re.compile(rf"\b(\d+)(?:st|nd|rd|th)(?=\s+(?:of\s+)?(?:{MONTH_NAMES})\b)", re.IGNORECASE)
-_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
+_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
-_CLITIC = re.compile(r"'(?:s|m|re|ve|ll|d)?$")
+_CLITIC = re.compile(r"'(?:s|m|re|ve|ll|d)?$", re.IGNORECASE)
 _VOWEL = re.compile("[aeiouy]")
+_CONSONANTS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrtv")
+# The first of the letters of scripts that are written without blanks: a sentence is one word.
+_WITHOUT_FORMS = "\u2e80"
 _SIBILANTS = ("ses", "xes", "zes", "ches", "shes")
 # "On Mondays" is not "on Monday".
 _NO_PLURALS = word_set("news series species glasses") | {*WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)}
@@ -69,7 +73,8 @@ class Word:
 class Wording:
     """A sentence in comparable form. `fronted` is true if it begins with when, where or for what.
 
-    `fixed` are the words that no other form stands for: names, and what is no word of letters.
+    `fixed` are the words that no other form stands for: names, and what is no word of letters. `likeness` is one word
+    that all sentences have which may say the same, to find them by.
     """
 
     words: tuple[Word, ...]
@@ -79,6 +84,7 @@ class Wording:
     fronted: bool
     texts: frozenset[str]
     fixed: frozenset[str]
+    likeness: str
 
     def may_be(self, other: Wording) -> bool:
         """Whether each word may have one that is alike in the other; most pairs of sentences are told apart by this."""
@@ -108,7 +114,22 @@ def wording(text: str) -> Wording:
         fronted=bool(tokens) and tokens[0].folded in _FRONTED,
         texts=frozenset(word.text for word in words),
         fixed=frozenset(word.text for word in words if word.name or not word.text.isalpha()),
+        likeness=_likeness(tokens),
     )
+
+
+def _likeness(tokens: Iterable[_Token]) -> str:
+    """The content words of a sentence, in any order and inflection, names or not, as a word that no stemmer changes."""
+    meant = (each.folded for each in tokens if each.folded not in TURNING and each.folded not in _DROPPED)
+    begun = sorted(_beginning(_canonical(word, name=False)) for word in meant)
+    return content_hash(" ".join(begun)).hex().translate(_CONSONANTS)
+
+
+def _beginning(word: str) -> str:
+    """What all forms of a word have in common; of a word without forms, all of it."""
+    if not word.isalpha() or word[0] >= _WITHOUT_FORMS:
+        return word
+    return ("like" if "love" in forms(word) else word)[:2]
 
 
 def in_order(text: str) -> tuple[Word, ...]:

@@ -52,14 +52,12 @@ News = tuple[Kind, int | None, int | None]
 class Moment:
     """A snapshot of the records and the newest change in it; all followers can share one.
 
-    With `until`, in milliseconds, it stands for an earlier moment: what was said later does not count. `settled`
-    says of a writing transaction that it has not written anything yet.
+    With `until`, in milliseconds, it stands for an earlier moment: what was said later does not count.
     """
 
     connection: Connection
     head: int
     until: int | None = None
-    settled: bool = False
     recent: list[Change] = field(default_factory=list, compare=False, repr=False)
     """The changes of any kind after the position of the oldest follower that asked, once one has: for all of them."""
 
@@ -67,19 +65,10 @@ class Moment:
 _NEWEST = Prepared(select(func.max(changes.c.position)).where(*here(changes)))
 
 
-def moment(connection: Connection, space: str, until: int | None = None, *, settled: bool = False) -> Moment:
+def moment(connection: Connection, space: str, until: int | None = None) -> Moment:
     """The moment that a connection sees."""
     ((newest,),) = _NEWEST.rows(connection, space=space)
-    return Moment(connection, int(newest or 0), until, settled)
-
-
-def moment_after(connection: Connection, space: str, position: int, *, settled: bool = False) -> Moment:
-    """The same for a follower that is at a position: if it is only a little behind, its news come along."""
-    news = _plausible(_ANY_BEHIND.rows(connection, space=space, after=position - 1, most=_FEW)) if position else []
-    # Another first change than the one that was followed last: the log was rolled back.
-    if len(news) in (0, _FEW) or news[0].position != position:
-        return moment(connection, space, settled=settled)
-    return Moment(connection, news[-1].position, settled=settled, recent=news)
+    return Moment(connection, int(newest or 0), until)
 
 
 class Change(NamedTuple):

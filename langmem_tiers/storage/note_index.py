@@ -96,10 +96,6 @@ class _State:
 class Notes(Protocol):
     """Finds the notes of one space; without a model, by their words only."""
 
-    @property
-    def position(self) -> int:
-        """How far it has followed the log of changes; 0 if it does not."""
-
     def search(
         self,
         moment: Moment,
@@ -146,12 +142,6 @@ class NoteSearch:
         self._writers: WeakKeyDictionary[Connection, _Held] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    @property
-    def position(self) -> int:
-        """How far it has followed the log."""
-        held = self._held
-        return 0 if held is None else held.upto
-
     def search(
         self,
         moment: Moment,
@@ -178,7 +168,7 @@ class NoteSearch:
 
     def _at(self, moment: Moment) -> _State:
         """The notes at a moment; one before the last change of notes is read from the records."""
-        if writes(moment.connection) and not moment.settled:
+        if writes(moment.connection):
             return self._unsettled(moment)
         with self._lock:
             held = self._held = self._followed(moment, self._held)

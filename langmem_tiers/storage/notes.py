@@ -79,6 +79,7 @@ _OF_REFS = Prepared(
         notes.c.ordinal
     )
 )
+_OF_NUMBERS = Prepared(_EVERY.where(*here(notes), listed(notes.c.number)))
 _ADD = Prepared(insert(notes))
 _DROP = Prepared(delete(notes).where(*here(notes), listed(notes.c.number)))
 
@@ -200,6 +201,11 @@ def held(connection: Connection, space: str, hashes: Collection[bytes]) -> set[b
     """Those of these texts that some note has."""
     wanted = select(notes.c.text_hash).distinct().where(*here(notes, space), listed(notes.c.text_hash))
     return {row.text_hash for row in among(connection, wanted, hashes)}
+
+
+def numbered_as(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, Note]:
+    """The notes of these numbers; unknown ones are left out."""
+    return {note.number: note for note in (Note(*row) for row in _OF_NUMBERS.among(connection, numbers, space=space))}
 
 
 def newest(connection: Connection, space: str) -> int:

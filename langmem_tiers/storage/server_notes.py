@@ -36,9 +36,6 @@ class ServerNotes:
         self._space = space
         self._vectors = vectors
 
-    position = 0
-    """Nothing of the log is followed."""
-
     def search(
         self,
         moment: Moment,

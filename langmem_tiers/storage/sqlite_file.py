@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -76,6 +77,7 @@ class SqliteFile(Database):
 
     def __init__(self, path: Path, settings: StorageSettings) -> None:
         self.path = path
+        self._path = str(path)
         self.space = HERE
         self._settings = settings
         self._engine = _engine(path, settings)
@@ -117,7 +119,7 @@ class SqliteFile(Database):
     def _require_there(self) -> None:
         """Refuse to go on with a deleted file: open connections would keep reading and writing it unseen."""
         try:
-            found = self.path.stat()
+            found = os.stat(self._path)  # noqa: PTH116 - twice as fast, at each transaction
         except FileNotFoundError:
             raise gone(self.path.parent) from None
         file = (found.st_dev, found.st_ino)

@@ -7,7 +7,7 @@ tell which of them were deleted.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import Literal
 
@@ -50,12 +50,12 @@ def there_are(connection: Connection, space: str) -> bool:
     return connection.execute(of_entries.limit(1)).first() is not None
 
 
-def lift(connection: Connection, space: str, kind: Kind, keys: Collection[bytes]) -> None:
-    """Remove tombstones: someone has asked for the thing again."""
+def lift(connection: Connection, space: str, kind: Kind, keys: Iterable[bytes]) -> None:
+    """Remove tombstones: someone has asked for the thing again. While there are none, no key is asked for."""
     lift_all(connection, space, {kind: keys})
 
 
-def lift_all(connection: Connection, space: str, keys: Mapping[Kind, Collection[bytes]]) -> None:
+def lift_all(connection: Connection, space: str, keys: Mapping[Kind, Iterable[bytes]]) -> None:
     """Remove tombstones of several kinds in one statement."""
     secret = _secret(connection, space)
     if secret is not None:  # otherwise there are none

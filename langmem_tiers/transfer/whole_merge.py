@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.content import content_hash
+from langmem_tiers.knowledge import likeness
 from langmem_tiers.knowledge import tombstones as of_entries
 from langmem_tiers.knowledge_graph import exporting, importing
 from langmem_tiers.knowledge_graph import tombstones as of_graph
@@ -388,6 +389,7 @@ class Merge:
             held = notes.between(self._connection, self._space, first, last)
             keyword.notes.add(self._connection, [notes.words_row(each.number, each) for each in held])
             self._log("notes.changed", first, last)
+            likeness.forget_indexed(self._connection, self._space)  # those of an older version have none
 
     def _tombstones(self) -> None:
         rows = tombstones.every(self._source, self._from)
