@@ -117,12 +117,12 @@ def tree(connection: Connection, space: str, session: str) -> list[BranchTurn]:
 
 
 _FOLLOWED = select(turns.c.drawer).where(*here(turns), turns.c.session == bindparam("session"))
-_FOLLOWED = _FOLLOWED.where(listed(turns.c.follows))
+_FOLLOWED = Prepared(_FOLLOWED.where(listed(turns.c.follows)).limit(1))
 
 
 def followed(connection: Connection, space: str, session: str, numbers: Collection[int]) -> bool:
     """Whether a turn of the session comes right after one of these drawers."""
-    return bool(among(connection, _FOLLOWED.limit(1), numbers, space=space, session=session))
+    return bool(_FOLLOWED.among(connection, numbers, space=space, session=session))
 
 
 class Standing(NamedTuple):
@@ -167,6 +167,7 @@ def newest(connection: Connection, space: str) -> int:
     return plausible(connection.execute(select(func.max(drawers.c.number)).where(*here(drawers, space))).scalar() or 0)
 
 
+_PUT_DRAWERS, _PUT_TURNS, _PUT_CHUNKS = (Prepared(insert(table)) for table in (drawers, turns, chunks))
 _KEPT = ("role", "origin", "speaker", "content", "content_hash", "states", "said_at")
 
 
@@ -199,10 +200,9 @@ def put(
         for ordinal, (start, stop, text_hash) in enumerate(drawer.chunks):
             piece = {"ordinal": ordinal, "start": start, "stop": stop, "text_hash": text_hash}
             pieces.append({"space": space, "drawer": each, **piece})
-    connection.execute(insert(drawers), rows)
-    connection.execute(insert(turns), keys)
-    if pieces:
-        connection.execute(insert(chunks), pieces)
+    _PUT_DRAWERS.insert(connection, rows)
+    _PUT_TURNS.insert(connection, keys)
+    _PUT_CHUNKS.insert(connection, pieces)
     return numbers
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Integer, Select, Text, and_, bindparam, cast,
 
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import changes, drawers, rooms, wing_aliases, wings
-from langmem_tiers.storage.statements import here, numbered
+from langmem_tiers.storage.statements import Prepared, here, numbered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +81,16 @@ _HEAD = select(func.coalesce(func.max(changes.c.position), 0)).where(*here(chang
 _HIGHEST = select(func.coalesce(func.max(drawers.c.number), 0)).where(*here(drawers)).scalar_subquery()
 _LAST_DRAWER = select(func.greatest(_HIGHEST, facts.least(LAST_DRAWER))).scalar_subquery()
 _ALWAYS = select(_HEAD.label("head"), _LAST_DRAWER.label("last_drawer")).subquery()
-_BEFORE = select(_ALWAYS, *_EVERY.selected_columns).select_from(
-    _ALWAYS.outerjoin(rooms, and_(*here(rooms, session=bindparam("session"))))
+_BEFORE = Prepared(
+    select(_ALWAYS, *_EVERY.selected_columns).select_from(
+        _ALWAYS.outerjoin(rooms, and_(*here(rooms, session=bindparam("session"))))
+    )
 )
 
 
 def before(connection: Connection, space: str, session: str) -> Before:
     """The state before drawers are added to a session, in one read."""
-    head, last, *room = connection.execute(_BEFORE, {"space": space, "session": session}).one()
+    ((head, last, *room),) = _BEFORE.rows(connection, space=space, session=session)
     names = _EVERY.selected_columns.keys()
     found = None if room[0] is None else Room(**dict(zip(names, room, strict=True)))
     return Before(head=head, last_drawer=last, room=found)
@@ -134,7 +136,7 @@ _HIGHEST_IN_WING = select(func.coalesce(func.max(rooms.c.address_room), 0)).wher
 _LEAST_IN_WING = facts.least(literal(LAST_IN_WING).concat(cast(_WING, Text)))
 _ADDRESS = select(func.greatest(_HIGHEST_IN_WING, _LEAST_IN_WING) + 1).scalar_subquery()
 _GIVEN = ("space", "session", "wing", "project", "agent", "opened_at", "last_at", "touched_at", "drawers")
-_OPEN_ROOM = (
+_OPEN_ROOM = Prepared(
     insert(rooms)
     .values(number=_NUMBER, address_wing=_WING, address_room=_ADDRESS, **{name: bindparam(name) for name in _GIVEN})
     .returning(rooms.c.number)
@@ -166,19 +168,34 @@ def open_room(
         "touched_at": at,
         "drawers": drawers,
     }
-    return int(connection.execute(_OPEN_ROOM, values).scalar_one())
+    ((number,),) = _OPEN_ROOM.rows(connection, **values)
+    return int(number)
+
+
+_TOUCH = Prepared(
+    update(rooms)
+    .where(*here(rooms, number=bindparam("room")))
+    .values(
+        drawers=bindparam("held"),
+        opened_at=bindparam("first"),
+        last_at=bindparam("last"),
+        touched_at=bindparam("now"),
+        ended_at=None,
+    )
+)
 
 
 def touch(connection: Connection, space: str, room: Room, *, drawers: int, first: int, last: int, at: int) -> None:
     """Record that drawers said from `first` to `last` are added now; an ended session is reopened."""
-    values = {
-        "drawers": room.drawers + drawers,
-        "opened_at": min(room.opened_at, first),
-        "last_at": max(room.last_at, last),
-        "touched_at": at,
-        "ended_at": None,
-    }
-    _update(connection, space, room.number, values)
+    _TOUCH.change(
+        connection,
+        space=space,
+        room=room.number,
+        held=room.drawers + drawers,
+        first=min(room.opened_at, first),
+        last=max(room.last_at, last),
+        now=at,
+    )
 
 
 def end(connection: Connection, space: str, number: int, at: int) -> None:
@@ -191,7 +208,7 @@ def refile(connection: Connection, space: str, number: int, wing: int) -> None:
     _update(connection, space, number, {"wing": wing})
 
 
-_WINGS = (
+_WINGS = Prepared(
     select(wings.c.number, wings.c.slug, wings.c.name, wings.c.kind, wing_aliases.c.name)
     .select_from(wings.outerjoin(wing_aliases, numbered(wing_aliases, wings.c.number, "wing")))
     .where(*here(wings))
@@ -203,7 +220,7 @@ def every_wing(connection: Connection, space: str) -> list[Wing]:
     """All wings in the order they were made."""
     named: dict[int, list[str]] = {}
     found: dict[int, Wing] = {}
-    for number, slug, name, kind, alias in connection.execute(_WINGS, {"space": space}):
+    for number, slug, name, kind, alias in _WINGS.rows(connection, space=space):
         aliases = named.setdefault(number, [])
         aliases += [] if alias is None else [alias]
         found[number] = Wing(number=number, slug=slug, name=name, kind=kind, aliases=tuple(aliases))
