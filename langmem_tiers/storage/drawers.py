@@ -116,8 +116,8 @@ def tree(connection: Connection, space: str, session: str) -> list[BranchTurn]:
     return [BranchTurn(*row) for row in connection.execute(_TREE, {"space": space, "session": session})]
 
 
-_FOLLOWED = select(turns.c.drawer).where(*here(turns), turns.c.session == bindparam("session"))
-_FOLLOWED = Prepared(_FOLLOWED.where(listed(turns.c.follows)).limit(1))
+_OF_SESSION = select(turns.c.drawer).where(*here(turns), turns.c.session == bindparam("session"))
+_FOLLOWED = Prepared(_OF_SESSION.where(listed(turns.c.follows)).limit(1))
 
 
 def followed(connection: Connection, space: str, session: str, numbers: Collection[int]) -> bool:
