@@ -58,6 +58,8 @@ class Moment:
     connection: Connection
     head: int
     until: int | None = None
+    last_drawer: int | None = None
+    """The highest number that any drawer ever had, where it was read along."""
     recent: list[Change] = field(default_factory=list, compare=False, repr=False)
     """The changes of any kind after the position of the oldest follower that asked, once one has: for all of them."""
 
@@ -102,7 +104,8 @@ _FOLLOWING = (
     .limit(bindparam("most"))
 )
 _ANY_BEHIND = Prepared(_FOLLOWING)
-_BEHIND = Prepared(_FOLLOWING.where(changes.c.kind.in_(bindparam("kinds", expanding=True))))
+_OF_KINDS = _FOLLOWING.where(changes.c.kind.in_(bindparam("kinds", expanding=True)))
+_BEHIND = Prepared(_OF_KINDS)
 # So many changes are read once for all followers.
 _FEW = 200
 
@@ -253,16 +256,15 @@ def drawers_behind(connection: Connection, space: str, follower: str) -> int:
     return sum(change.until - change.subject + 1 for change in news)
 
 
-_AT = select(cursors.c.position).where(*here(cursors, name=bindparam("follower"))).scalar_subquery()
-_NEWS = Prepared(
-    _FOLLOWING.where(changes.c.position > func.coalesce(_AT, 0), changes.c.kind.in_(bindparam("kinds", expanding=True)))
-)
+# Of no row, the aggregate makes one; PostgreSQL would look through the whole log for what is computed outside of it.
+_AT = select(func.coalesce(func.max(cursors.c.position), 0)).where(*here(cursors, name=bindparam("follower")))
+NEWS = _OF_KINDS.where(changes.c.position > _AT.scalar_subquery()).subquery()
+"""As part of a statement: the next changes of `kinds` that a `follower` has yet to process, after a position."""
 
 
-def news(connection: Connection, space: str, follower: str, kinds: Collection[Kind], most: int) -> list[Change]:
-    """The next changes of these kinds that a follower has yet to process, in order."""
-    given = {"space": space, "follower": follower, "after": 0, "kinds": sorted(kinds), "most": most}
-    return _plausible(_NEWS.rows(connection, **given))
+def changes_in(rows: Iterable[Any]) -> list[Change]:
+    """The changes that rows hold; a row without one holds NULL."""
+    return _plausible(row for row in rows if row[0] is not None)
 
 
 _CURSOR = Prepared(select(cursors.c.position).where(*here(cursors, name=bindparam("name"))))

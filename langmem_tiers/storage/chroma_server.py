@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, literal, select, true
 
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes
@@ -23,6 +23,7 @@ from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors, cosines
+from langmem_tiers.storage.statements import Prepared
 from langmem_tiers.storage.vector_search import best_by_drawer
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ _SHARED = 4_000
 # Drawers read at once, and vectors newer than the collection that are compared one by one.
 _STRIDE, _TAIL = 2_000, 20_000
 _CHANGES = 16
+# In one read: every recall asks for all of it.
+_STATE = Prepared(
+    select(facts.value(bindparam("dimension")), facts.value(bindparam("place")), *change_log.NEWS.c)
+    .select_from(select(literal(1)).subquery().outerjoin(change_log.NEWS, true()))
+    .order_by(change_log.NEWS.c.position)
+)
 
 
 class Shelf(ABC):
@@ -90,7 +97,8 @@ class Shelf(ABC):
             place = self._place(connection)
             old = change_log.cursor(connection, self._space, self.CURSOR)
             news = self._news(connection, old)
-            size = self._reach(connection)[1] if news else 0
+            # Counting takes long, and what has a collection of its own keeps it.
+            size = self._reach(connection)[1] if news and place is not None and place.shared else 0
         # Looked for on every visit: a collection that is gone has no news of its own.
         lost = place is not None and not self._server.is_at_home(place)
         if not news and not lost:
@@ -179,17 +187,13 @@ class Shelf(ABC):
             InvalidVector: the query's vector does not have the stored dimension.
             ServerUnreachable: the server does not answer, or has lost the collection: it is about to be filled again.
         """
-        connection = moment.connection
-        dimension = embedding_cache.dimension_of(self.model)
-        known = facts.several(connection, self._space, (dimension, self._fact))
-        if known.get(dimension) not in {None, str(len(query))}:
+        dimension, held, newer = self._state(moment.connection)
+        if dimension not in {None, str(len(query))}:
             raise InvalidVector(
-                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {known[dimension]}."
+                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
             )
-        newer = self._newer(connection)
         found = {} if newer is None else dict(zip(newer.names, cosines(newer.matrix, query).tolist(), strict=True))
-        held = None if self._given is None else known.get(self._fact)
-        place = None if held is None else Place.read(held)
+        place = None if held is None or self._given is None else Place.read(held)
         if place is not None:
             for name, distance in self._on_server(place, query, most):
                 found.setdefault(name.partition(":")[2], 1.0 - distance)
@@ -205,15 +209,16 @@ class Shelf(ABC):
                     self._database.ask_for_work()
             raise
 
-    def _newer(self, connection: Connection) -> Named | None:
-        """The vectors that the server has not got yet."""
-        if self._given is None:
-            news = self._news(connection, 0, most=_TAIL)
-        else:
-            news = change_log.news(connection, self._space, self.CURSOR, self.KINDS, _TAIL)
-        embedded = [each for each in news if self._is_embedding(each)]
-        spans = [(each.subject, each.until) for each in embedded]
-        return self._loaded(connection, spans) if spans else None
+    def _state(self, connection: Connection) -> tuple[str | None, str | None, Named | None]:
+        """The dimension of the model, the place of the collection, and the vectors that the server has not got yet."""
+        names = {"dimension": embedding_cache.dimension_of(self.model), "place": self._fact}
+        follower = "" if self._given is None else self.CURSOR
+        read = {"follower": follower, "after": 0, "kinds": sorted(self.KINDS), "most": _TAIL}
+        rows = _STATE.rows(connection, space=self._space, **names, **read)
+        news = change_log.changes_in(row[2:] for row in rows)
+        spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
+        dimension, place = rows[0][:2]
+        return dimension, place, self._loaded(connection, spans) if spans else None
 
     def _news(self, connection: Connection, after: int, most: int = _CHANGES) -> list[Change]:
         return change_log.read(connection, self._space, after=after, kinds=self.KINDS, most=most)

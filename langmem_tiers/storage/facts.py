@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, ScalarSelect, Text, bindparam, cast, delete, func, literal, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import facts
-from langmem_tiers.storage.statements import Prepared, here, listed, plausible, put_row, upsert
+from langmem_tiers.storage.statements import Prepared, here, plausible, put_row, upsert
 
 _VALUE = Prepared(select(facts.c.value).where(*here(facts), facts.c.name == bindparam("name")))
-_VALUES = Prepared(select(facts.c.name, facts.c.value).where(*here(facts), listed(facts.c.name)))
 _ROW = upsert(facts)
 _COUNT_UP = Prepared(
     _ROW.on_conflict_do_update(
@@ -25,11 +24,6 @@ _COUNT_UP = Prepared(
 def get(connection: Connection, space: str, name: str) -> str | None:
     """The value under a name, None if there is none."""
     return next((value for (value,) in _VALUE.rows(connection, space=space, name=name)), None)
-
-
-def several(connection: Connection, space: str, names: Collection[str]) -> dict[str, str]:
-    """The values under these names, without those that there are none of."""
-    return dict(_VALUES.among(connection, names, space=space))
 
 
 def number(connection: Connection, space: str, name: str) -> int:
@@ -71,6 +65,11 @@ def count_up_all(connection: Connection, space: str, steps: Mapping[str, int]) -
     """Increment several numbers in one statement, each by its step. Returns the new numbers by name."""
     rows = [{"space": space, "name": name, "value": str(by)} for name, by in steps.items()]
     return {name: int(value) for name, value in _COUNT_UP.insert(connection, rows)}
+
+
+def value(name: str | ColumnElement[str]) -> ScalarSelect[str]:
+    """As part of a statement: the value under a name, NULL if there is none."""
+    return select(facts.c.value).where(*here(facts), facts.c.name == name).scalar_subquery()
 
 
 def least(name: str | ColumnElement[str]) -> ScalarSelect[int]:

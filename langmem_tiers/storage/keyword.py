@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.language.words import searchable
 from langmem_tiers.matching import Held, Numbers
-from langmem_tiers.storage import change_log
+from langmem_tiers.storage import change_log, rooms
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.database import engine_of
 
@@ -176,7 +176,8 @@ class ServerWords:
 
     def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
         """For each of the first 32 terms, the drawers that contain it; see `Words`."""
-        total = change_log.reached(moment, self._space, "drawers.added")
+        read = moment.last_drawer
+        total = rooms.last_drawer(moment.connection, self._space) if read is None else read
         after = dict.fromkeys(terms[:MOST_TERMS], 0)
         known = drawers.holding_between(moment.connection, after, upto=total, most=self._common)
         found = [known[term] for term in terms[:MOST_TERMS]]

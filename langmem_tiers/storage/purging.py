@@ -10,10 +10,10 @@ from typing import Literal
 
 from sqlalchemy import Connection, func, select
 
-from langmem_tiers.storage import facts, keyword
+from langmem_tiers.storage import facts, keyword, rooms
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.schema import changes
-from langmem_tiers.storage.statements import Prepared, here
+from langmem_tiers.storage.statements import Prepared, here, plausible
 
 Part = Literal["rows", "file", "chroma"]
 """The keyword index, the database file with its log, and the vectors in Chroma."""
@@ -22,7 +22,7 @@ PARTS: tuple[Part, ...] = ("rows", "file", "chroma")
 _WANTED, _AT, _NOW = "purge:wanted", "purge:wanted_at", "purge:now"
 LATEST = facts.least(_WANTED)
 """As part of a statement: the number of the latest request, 0 if there was none."""
-_SEEN = Prepared(select(func.max(changes.c.position), LATEST).where(*here(changes)))
+_SEEN = Prepared(select(func.max(changes.c.position), LATEST, rooms.LAST_DRAWER_EVER).where(*here(changes)))
 WORDS = "purge:words"
 """Counts changes that left words of replaced notes in the keyword index; there is none while it holds none."""
 
@@ -42,8 +42,8 @@ def wanted(connection: Connection, space: str) -> int:
 
 def moment(connection: Connection, space: str, until: int | None = None) -> tuple[Moment, int]:
     """The moment that a connection sees, as the change log has it, and the number of the latest request by then."""
-    ((head, latest),) = _SEEN.rows(connection, space=space)
-    return Moment(connection, int(head or 0), until), int(latest)
+    ((head, latest, last_drawer),) = _SEEN.rows(connection, space=space)
+    return Moment(connection, int(head or 0), until, last_drawer=plausible(last_drawer)), int(latest)
 
 
 def wanted_at(connection: Connection, space: str) -> int:

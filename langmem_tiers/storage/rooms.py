@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Integer, Select, Text, and_, bindparam, cast,
 
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import changes, drawers, rooms, wing_aliases, wings
-from langmem_tiers.storage.statements import Prepared, here, numbered
+from langmem_tiers.storage.statements import Prepared, here, numbered, plausible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,9 @@ LAST_DRAWER, LAST_ROOM, LAST_WING, LAST_CLOSET = "last_drawer", "last_room", "la
 LAST_IN_WING = "last_room_in:"
 _HEAD = select(func.coalesce(func.max(changes.c.position), 0)).where(*here(changes)).scalar_subquery()
 _HIGHEST = select(func.coalesce(func.max(drawers.c.number), 0)).where(*here(drawers)).scalar_subquery()
-_LAST_DRAWER = select(func.greatest(_HIGHEST, facts.least(LAST_DRAWER))).scalar_subquery()
-_ALWAYS = select(_HEAD.label("head"), _LAST_DRAWER.label("last_drawer")).subquery()
+LAST_DRAWER_EVER = select(func.greatest(_HIGHEST, facts.least(LAST_DRAWER))).scalar_subquery()
+"""As part of a statement: the highest number that any drawer ever had, 0 before the first."""
+_ALWAYS = select(_HEAD.label("head"), LAST_DRAWER_EVER.label("last_drawer")).subquery()
 _BEFORE = Prepared(
     select(_ALWAYS, *_EVERY.selected_columns).select_from(
         _ALWAYS.outerjoin(rooms, and_(*here(rooms, session=bindparam("session"))))
@@ -94,6 +95,15 @@ def before(connection: Connection, space: str, session: str) -> Before:
     names = _EVERY.selected_columns.keys()
     found = None if room[0] is None else Room(**dict(zip(names, room, strict=True)))
     return Before(head=head, last_drawer=last, room=found)
+
+
+_LAST = Prepared(select(LAST_DRAWER_EVER))
+
+
+def last_drawer(connection: Connection, space: str) -> int:
+    """The highest number that any drawer ever had, 0 before the first."""
+    ((last,),) = _LAST.rows(connection, space=space)
+    return plausible(last)
 
 
 def at_address(connection: Connection, space: str, wing: int, room: int) -> Room | None:
