@@ -312,6 +312,34 @@ def test_when_the_server_restarts_in_the_middle_nothing_acknowledged_is_lost(pos
         assert turns(memory) == kept
 
 
+def test_a_restart_between_two_calls_fails_neither(postgres, address):
+    with opened(address) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with alice.context.open() as store, ExitStack() as several:
+            for _ in range(3):
+                several.enter_context(store.reading())
+        postgres.stop(signal.SIGQUIT)
+        postgres.start()
+        assert BADGE in alice.recall("Which badge does the archive have?").block
+        said(alice, "I play the cello.")
+        assert turns(memory) == 2
+
+
+def test_a_recall_reads_of_the_turns_of_a_space_those_it_shows(postgres, address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        for session in range(60):
+            alice.track([Turn(role="user", content=f"Note {session}-{n}.") for n in range(20)], session=f"s{session}")
+        assert memory.flush()
+    postgres.as_superuser("ANALYZE", database=address.rpartition("/")[2])
+    before = _turns_read(postgres, address)
+    with opened(address, chroma) as memory:
+        for number in range(10):  # a statement is planned for all spaces once it was used some times
+            assert "Note 7-1" in memory.user("alice").recall("Note 7-1", session=f"t{number}").block
+    assert _turns_read(postgres, address) - before < 300
+
+
 def test_deleting_a_space_leaves_no_row_and_no_vector_of_it(postgres, address, chroma):
     with opened(address, chroma) as memory:
         for user in ("carol", "ben"):
@@ -729,6 +757,16 @@ def _connections_to(chroma):
     """How many connections of this machine to the server are open at this end."""
     there = f"0100007F:{urlsplit(chroma.address).port:04X}"
     return [each.split()[2:4] for each in Path("/proc/net/tcp").read_text().splitlines()].count([there, "01"])
+
+
+def _turns_read(postgres, address):
+    """How many rows were read of the table that has one for each turn."""
+    name = address.rpartition("/")[2]
+    with psycopg.connect(postgres.address("postgres", name)) as connection:
+        others = "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+        until(lambda: connection.execute(others, [name]).fetchone() is None)  # what they did is counted when they end
+        read = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables WHERE relname ~ '^turns_'"
+        return int(connection.execute(read).fetchone()[0])
 
 
 def _rows(postgres, address, space):

@@ -61,17 +61,17 @@ STEPS = {
 }
 """The schema's steps, in order."""
 
-_SETTING = f"set_config('{ddl.SPACE_SETTING}', :space, true)"
-_SEEN_FROM = Prepared(text(f"SELECT {_SETTING}"))
-_RELAXED = "set_config('synchronous_commit', 'off', true)"
+_SEEN_FROM = Prepared(text(f"SELECT set_config('{ddl.SPACE_SETTING}', :space, true)"))
 _OF_SPACE = "FROM spaces WHERE space = :space FOR NO KEY UPDATE"
-_HOLD = Prepared(text(f"SELECT token, {work_queue.CALLS}, {_SETTING} {_OF_SPACE}"))
-_HOLD_RELAXED = Prepared(text(f"SELECT token, false, {_SETTING}, {_RELAXED} {_OF_SPACE}"))
+_HOLD = Prepared(text(f"SELECT token, {work_queue.CALLS} {_OF_SPACE}"))
+_HOLD_QUIETLY = Prepared(text(f"SELECT token, false {_OF_SPACE}"))
 
 # Types of columns whose lists are given as an array.
 _LISTED = (Integer, LargeBinary, Text)
-# What a connection carries beside its space: what is before the names of all spaces.
-_PREFIX = "prefix"
+# What a connection carries beside its space: what is before the names of all spaces, and how transactions begin.
+_PREFIX, _BEGIN = "prefix", "begin"
+# Connections that are kept, and how many more there may be.
+_KEPT, _MORE = 8, 8
 
 
 class _PostgresWays:
@@ -194,6 +194,7 @@ class PostgresServer:
         """Delete a space with all its rows; False if there was none."""
         key = self._prefix + name
         with self._connection() as connection:
+            _SEEN_FROM.rows(connection, space=key)
             if not _HOLD.rows(connection, space=key):
                 return False
             for table in (*ddl.tables().values(), *ddl.keyword_tables.values(), ddl.noted, ddl.shown, ddl.spaces):
@@ -271,23 +272,28 @@ class PostgresRecords(Database):
         self.shard = shard
         self._token = token
         self.where = where
-        carried = {SPACE_NAME: space}
-        self._reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True, **carried)
-        self._writer = engine.execution_options(**{WRITES: True}, **carried)
+        seen = _seen_from(space)
+
+        def beginning(how: str, **carried: Any) -> Engine:
+            return engine.execution_options(**{SPACE_NAME: space, _BEGIN: f"BEGIN {how}; {seen}", **carried})
+
+        self._reader = beginning("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._writer = beginning("", **{WRITES: True})
+        self._relaxed = beginning("; SET LOCAL synchronous_commit = off", **{WRITES: True})
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one moment of the records."""
-        with translated(self.where), self._reader.connect() as connection, connection.begin():
-            _SEEN_FROM.rows(connection, space=self.space)
+        with translated(self.where), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Connection]:
         """A connection whose changes are committed together; see `Database.writing`."""
         self._require_writable()
-        with translated(self.where), self._writer.begin() as connection:
-            held = (_HOLD if durable else _HOLD_RELAXED).rows(connection, space=self.space)
+        engine, hold = (self._writer, _HOLD) if durable else (self._relaxed, _HOLD_QUIETLY)
+        with translated(self.where), engine.begin() as connection:
+            held = hold.rows(connection, space=self.space)
             token, calls = held[0][:2] if held else (None, False)
             if token != self._token:
                 raise StorageError(
@@ -354,13 +360,18 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         "max_parallel_workers_per_gather": "0",
         # All look for rows of one space by their keys: a plan for one space is as good for another.
         "plan_cache_mode": "force_generic_plan",
+        # Such a plan counts the rows of all partitions, though it looks at one: too many to look each up by its key, so
+        # it would read all of a space to join a few, and worth compiling, which takes half a second.
+        "enable_hashjoin": "off",
+        "enable_mergejoin": "off",
+        "jit": "off",
     }
     engine = create_engine(
         url,
-        pool_size=8,
-        max_overflow=8,
+        isolation_level="AUTOCOMMIT",  # transactions begin with a statement of our own
+        pool_size=_KEPT,
+        max_overflow=_MORE,
         pool_timeout=settings.busy_timeout,
-        pool_pre_ping=True,
         pool_use_lifo=True,  # those used last have their statements planned
         hide_parameters=True,  # otherwise an error quotes the stored values, in tracebacks too
         connect_args={
@@ -372,10 +383,35 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         execution_options={ENGINE: _WAYS, "preserve_rowcount": True},
     )
     event.listen(engine, "connect", lambda connection, _record: texts.adapt(connection))
+    event.listen(engine, "begin", _begin)
     # Limits such as "any number" are wider than the columns that they are compared with.
     engine.dialect.colspecs = {**engine.dialect.colspecs, Integer: _Wide, BigInteger: _Wide}
     engine.dialect.statement_compiler = _Compiler
     return engine
+
+
+def _begin(connection: Connection) -> None:
+    """Begin a transaction; on another connection, if the server closed this one since it was used last."""
+    from psycopg import OperationalError
+
+    statement = connection.get_execution_options().get(_BEGIN, "BEGIN")
+    for others in reversed(range(_KEPT + _MORE + 1)):
+        raw: Any = connection.connection.driver_connection
+        try:
+            raw.execute(statement, prepare=False)  # of several commands, nothing can be prepared
+        except OperationalError as error:
+            if not raw.closed or not others:
+                raise
+            connection.invalidate(error)
+        else:
+            return
+
+
+def _seen_from(space: str) -> str:
+    """The command after which a transaction sees the rows of a space."""
+    from psycopg.sql import Literal
+
+    return f"SET LOCAL {ddl.SPACE_SETTING} = {Literal(space).as_string()}"
 
 
 class _Compiler(PGCompiler_psycopg):
