@@ -763,7 +763,7 @@ def _turns_read(postgres, address):
     """How many rows were read of the table that has one for each turn."""
     name = address.rpartition("/")[2]
     with psycopg.connect(postgres.address("postgres", name)) as connection:
-        others = "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+        others = "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND application_name = 'langmem-tiers'"
         until(lambda: connection.execute(others, [name]).fetchone() is None)  # what they did is counted when they end
         read = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables WHERE relname ~ '^turns_'"
         return int(connection.execute(read).fetchone()[0])
