@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -131,29 +133,33 @@ class _Stopped(Exception):
 
 
 class _Beside:
-    """The embedder in other threads, one call at a time, in the order in which they were asked for."""
+    """The embedder in other threads, one call at a time, in the order in which they were asked for.
+
+    One that runs in this process gets the next call before it is done with the last, so that it never waits.
+    """
 
     def __init__(self, embedder: Embedder, stop: Callable[[], bool]) -> None:
         self.name = embedder.name
         self._embedder = embedder
         self._stop = stop
         self._closed = False
-        self._last: Future[Vectors] | None = None
+        self._begun: deque[Future[Vectors]] = deque(maxlen=2 if getattr(embedder, "runs_here", False) else 1)
 
     def begin(self, texts: Sequence[str]) -> Callable[[], Vectors]:
         """Ask for the vectors of texts; the result waits for them, or raises what the embedder raised."""
-        self._last = in_thread(partial(self._embed, texts, self._last))
-        return self._last.result
+        before = self._begun[0] if len(self._begun) == self._begun.maxlen else None
+        begun = in_thread(partial(self._embed, texts, before))
+        self._begun.append(begun)
+        return begun.result
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts."""
         return self.begin(texts)()
 
     def close(self) -> None:
-        """Wait for the call that runs; what comes after it is not begun."""
+        """Wait for the calls that run; what comes after them is not begun."""
         self._closed = True
-        if self._last is not None:
-            wait([self._last])
+        wait(self._begun)
 
     def _embed(self, texts: Sequence[str], before: Future[Vectors] | None) -> Vectors:
         if before is not None:
@@ -269,7 +275,9 @@ class Embedding:
     def _batches(self, texts: Iterable[Text]) -> list[Sequence[Text]]:
         """Each text once, those of similar length together."""
         waiting = sorted({text.text_hash: text for text in texts}.values(), key=lambda text: len(text.text))
-        return [waiting[start : start + self.batch] for start in range(0, len(waiting), self.batch)]
+        # Of about the same size: few texts keep no core busy.
+        size = ceil(len(waiting) / ceil(len(waiting) / self.batch)) if waiting else 1
+        return [waiting[start : start + size] for start in range(0, len(waiting), size)]
 
     def _vectors(self, batch: Sequence[Text], embedder: EmbedsDocuments) -> TextVectors:
         space, source, texts = self.database.space, self.source, {text.text_hash: text for text in batch}

@@ -10,6 +10,7 @@ import logging
 import os
 import tarfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,6 +60,7 @@ class MiniLM:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or Path.home() / ".cache" / "chroma" / "onnx_models" / self.name
         self._lock = Lock()
+        self._turn = Lock()
         self._model: _Model | None = None
         self._for_many: _Model | None = None
         self._last_many = 0.0
@@ -111,8 +113,10 @@ class MiniLM:
                 replies.give_way(LONGEST_WAY)
                 vectors[batch] = model.vectors([tokens[index] for index in batch])
 
-        others = [in_thread(embed) for _ in range(_CORES - 1 if many else 0)]
-        embed()
+        # One call after the other, but no core waits: the next begins when this one has no batch left to begin.
+        with self._turn if many else nullcontext():
+            others = [in_thread(embed) for _ in range(_CORES - 1 if many else 0)]
+            embed()
         for each in others:
             each.result()
         return vectors
