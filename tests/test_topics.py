@@ -22,23 +22,31 @@ def conversation(*texts: str) -> list[ClosetTurn]:
 
 
 def opened(decisions: list[ClosetDecision]) -> list[int]:
-    return [decision.turn for decision in decisions if decision.opens]
+    return [decision.turns[0] for decision in decisions if decision.opens]
 
 
 def closet_after(turns: list[ClosetTurn], decisions: list[ClosetDecision]) -> OpenCloset | None:
     """The open closet as a caller reads it back from the records."""
     if not decisions:
         return None
-    last = max(place for place, decision in enumerate(decisions) if decision.opens)
-    inside = turns[last : len(decisions)]
+    inside = [turn for turn in turns if turn.number in decisions[-1].turns]
     return OpenCloset(number=1, name=decisions[-1].name, recent=tuple(inside[-8:]), size=len(inside))
+
+
+def joined(first: list[ClosetDecision], second: list[ClosetDecision]) -> list[ClosetDecision]:
+    """What was decided about two batches: the second may begin in the last closet of the first."""
+    if not first or not second or second[0].opens:
+        return first + second
+    within = ClosetDecision(
+        turns=first[-1].turns + second[0].turns, opens=first[-1].opens, name=second[0].name
+    )
+    return [*first[:-1], within, *second[1:]]
 
 
 def test_a_user_turn_that_shares_no_word_opens_a_closet() -> None:
     decisions = decide_closets(conversation(*BATTERY, *HOLIDAY))
     assert opened(decisions) == [1, 5]
-    assert decisions[3].name == "Battery wiring"
-    assert decisions[5].name == "Villa"
+    assert [decision.name for decision in decisions] == ["Battery wiring", "Villa"]
 
 
 def test_a_marker_opens_a_closet_early() -> None:
@@ -53,7 +61,7 @@ def test_short_turns_and_assistant_turns_stay_in_the_closet() -> None:
 
 def test_the_first_turn_opens_whoever_speaks_and_pleasantries_have_no_name() -> None:
     turns = [ClosetTurn(number=9, role="assistant", text="Hello! How are you?")]
-    assert decide_closets(turns) == [ClosetDecision(turn=9, opens=True, name=None)]
+    assert decide_closets(turns) == [ClosetDecision(turns=(9,), opens=True, name=None)]
     assert decide_closets([]) == []
 
 
@@ -61,7 +69,7 @@ def test_a_conversation_goes_on_in_its_open_closet() -> None:
     first = decide_closets(conversation(*BATTERY))
     later = ClosetTurn(number=5, role="user", text="Which battery cable did I say overheated with the wiring?")
     decision = decide_closets([later], closet_after(conversation(*BATTERY), first))
-    assert decision == [ClosetDecision(turn=5, opens=False, name="Battery wiring")]
+    assert decision == [ClosetDecision(turns=(5,), opens=False, name="Battery wiring")]
 
 
 texts = st.sampled_from(
@@ -75,13 +83,13 @@ def test_two_batches_give_the_closets_of_one(spoken: list[tuple[str, str]], cut:
     turns = [ClosetTurn(number=place, role=role, text=text) for place, (role, text) in enumerate(spoken)]
     first = decide_closets(turns[:cut])
     second = decide_closets(turns[cut:], closet_after(turns, first))
-    assert first + second == decide_closets(turns)
+    assert joined(first, second) == decide_closets(turns)
 
 
 @given(st.lists(st.text(), max_size=20))
-def test_any_text_gets_one_decision_per_turn_and_only_the_first_must_open(spoken: list[str]) -> None:
+def test_any_text_gets_a_closet_and_only_the_first_must_open(spoken: list[str]) -> None:
     decisions = decide_closets(conversation(*spoken))
-    assert [decision.turn for decision in decisions] == list(range(1, len(spoken) + 1))
+    assert [turn for decision in decisions for turn in decision.turns] == list(range(1, len(spoken) + 1))
     assert opened(decisions)[:1] == [1][: len(spoken)]
 
 

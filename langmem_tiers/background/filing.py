@@ -101,10 +101,10 @@ class FileJob:
             space, now = self.database.space, to_millis(self.clock())
             if not change_log.move_cursor(connection, space, CURSOR, old=old, new=news[-1].position):
                 return  # another process has filed them meanwhile
-            for plan in plans:
-                _file(connection, space, plan)
+            _file(connection, space, plans)
             moved = _raise(connection, space, wings, now)
-            filed = [decision.turn for plan in plans if plan.room not in moved for decision in plan.decisions]
+            decisions = [decision for plan in plans if plan.room not in moved for decision in plan.decisions]
+            filed = [turn for decision in decisions for turn in decision.turns]
             # The keyword index finds drawers by the names of their wing and their closet too.
             keyword.drawers.categorise(connection, closets.categories_of(connection, space, filed))
             for room in moved:
@@ -129,8 +129,9 @@ def _plan_wings(connection: Connection, space: str) -> _WingPlan:
     """Plan new wings when a room is opened: the rooms before it are complete by then."""
     wings = rooms.every_wing(connection, space)
     general = {wing.number for wing in wings if wing.kind == "general"}
-    looked_at = [room for room in rooms.every(connection, space) if room.wing in general][-_ROOMS_LOOKED_AT:]
-    texts = [closets.user_texts(connection, space, room.number) for room in replies.between(looked_at)]
+    looked_at = rooms.newest_in(connection, space, general, _ROOMS_LOOKED_AT)
+    said = closets.user_texts(connection, space, [room.number for room in looked_at])
+    texts = [said.get(room.number, []) for room in looked_at]
     names = recurring_names(replies.between(texts), known=wings)
     known = [*wings, *(Wing(number=0, slug=each.slug, name=each.name, kind="subject") for each in names)]
     decisions = [decide_wing(said, project=None, agent=None, known=known) for said in replies.between(texts)]
@@ -138,20 +139,20 @@ def _plan_wings(connection: Connection, space: str) -> _WingPlan:
     return _WingPlan(names=names, moves=moves)
 
 
-def _file(connection: Connection, space: str, plan: _RoomPlan) -> None:
-    """Put the drawers of a room into closets; each decision that opens one begins a new run of drawers."""
-    runs: list[list[ClosetDecision]] = []
-    for decision in plan.decisions:
-        if decision.opens or not runs:
-            runs.append([])
-        runs[-1].append(decision)
-    number = plan.closet
-    for run in runs:
-        if run[0].opens or number is None:
-            number = closets.open_closet(connection, space, plan.room, run[-1].name)
-        elif run[-1].name:
-            closets.rename(connection, space, number, run[-1].name)
-        closets.put(connection, space, number, [decision.turn for decision in run])
+def _file(connection: Connection, space: str, plans: Sequence[_RoomPlan]) -> None:
+    """Put the drawers of rooms into closets."""
+    new = [(plan.room, each.name) for plan in plans for each in plan.decisions if each.opens]
+    numbers = iter(closets.open_closets(connection, space, new))
+    filed: list[tuple[int, int]] = []
+    for plan in plans:
+        number = plan.closet
+        for each in plan.decisions:
+            if each.opens or number is None:
+                number = next(numbers)
+            elif each.name:
+                closets.rename(connection, space, number, each.name)
+            filed += [(turn, number) for turn in each.turns]
+    closets.put(connection, space, filed)
 
 
 def _raise(connection: Connection, space: str, wings: _WingPlan, now: int) -> set[int]:

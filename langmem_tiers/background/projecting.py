@@ -24,9 +24,14 @@ class VectorServerAway(Exception):
 
 @dataclass(frozen=True)
 class ProjectJob:
-    """Keeps the vectors of a space in Chroma, following the log."""
+    """Keeps the vectors of a space in Chroma, following the log.
+
+    Attributes:
+        least: Drawers that are waited for.
+    """
 
     chroma: ChromaIndex
+    least: int = 0
     name: str = "project"
 
     def due(self, connection: Connection) -> None:
@@ -56,7 +61,7 @@ class ProjectJob:
     def _catch_up(self, stop: Callable[[], bool]) -> bool:
         worked = False
         if self.chroma.own():
-            while self.chroma.step():
+            while self.chroma.step(self.least):
                 worked = True
                 if stop():
                     break

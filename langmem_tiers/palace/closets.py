@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from math import sqrt
 
 from langmem_tiers.language.key_phrases import FILLER, PhraseWords, phrase_words, phrases_of
@@ -40,30 +41,37 @@ _SAYS_NOTHING = STOPWORDS | PRODUCTS | {UNNAMED, GENERAL, "user", "conversation"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClosetDecision:
-    """Where one turn belongs: in a closet that it opens, or in that of the turn before.
+    """Where turns that follow each other belong: in a closet that the first of them opens, or in the one open before.
 
-    `name` is the closet's name from here on: None until something was said that could name it. The last
-    decision of a closet has its final name.
+    `name` is the closet's name with them: None if nothing was said yet that could name it.
     """
 
-    turn: int
+    turns: tuple[int, ...]
     opens: bool
     name: str | None
 
 
 def decide_closets(turns: Iterable[ClosetTurn], open_closet: OpenCloset | None = None) -> list[ClosetDecision]:
-    """A decision for each turn, in order; the same whether turns arrive at once or in batches.
+    """The closets of turns, in order; the same whether turns arrive at once or in batches.
 
     A user's turn opens a closet if it announces a change ("by the way") or hardly shares a word with the turns before
     it. Nobody else's does, except the very first of a room.
     """
-    closet = open_closet
+    closet, new = open_closet or OpenCloset(), list[ClosetTurn]()
+    opens = open_closet is None
     decisions: list[ClosetDecision] = []
     for turn in turns:
-        opens = closet is None or _leaves(closet, turn)
-        closet = _with_turn(OpenCloset() if closet is None or opens else closet, turn)
-        decisions.append(ClosetDecision(turn=turn.number, opens=opens, name=closet.name))
-    return decisions
+        if _leaves([*closet.recent, *new][-RECENT:], closet.size + len(new), turn):
+            decisions += _decided(closet, new, opens)
+            closet, new, opens = OpenCloset(), [], True
+        new.append(turn)
+    return decisions + _decided(closet, new, opens)
+
+
+def _decided(closet: OpenCloset, new: Sequence[ClosetTurn], opens: bool) -> list[ClosetDecision]:
+    """What was decided about the `new` turns of a closet."""
+    numbers = tuple(turn.number for turn in new)
+    return [ClosetDecision(turns=numbers, opens=opens, name=_named(closet, new))] if new else []
 
 
 def is_weak(name: str) -> bool:
@@ -101,25 +109,27 @@ def subject_of(text: str, subject: str) -> str | None:
     return shown if shown and _share(shown, stems(text)) == 1 else None
 
 
-def _leaves(closet: OpenCloset, turn: ClosetTurn) -> bool:
-    if turn.role != "user" or closet.size == 0:
+def _leaves(recent: Sequence[ClosetTurn], size: int, turn: ClosetTurn) -> bool:
+    """Whether a turn opens a closet of its own after one of this size, of which these are the last turns."""
+    if turn.role != "user" or size == 0:
         return False
     if _MARKER.search(turn.text[:_MARKER_STANDS_WITHIN]):
-        return closet.size > 1
+        return size > 1
     count, topic = _topic_words(turn)
-    if closet.size < _LEAST_TURNS or count < _LEAST_WORDS or len(topic) < 2:
+    if size < _LEAST_TURNS or count < _LEAST_WORDS or len(topic) < 2:
         return False
     # A stem in several of the last turns counts for each.
-    recent = Counter(word for each in closet.recent[-RECENT:] for word in _topic_words(each)[1])
-    return _cosine(topic, recent) < _SIMILAR
+    last = Counter(chain.from_iterable(_topic_words(each)[1] for each in recent))
+    return _cosine(topic, last) < _SIMILAR
 
 
-def _with_turn(closet: OpenCloset, turn: ClosetTurn) -> OpenCloset:
-    """The closet with one turn added; it is named by its first turns, and keeps that name."""
-    recent, name = (*closet.recent, turn)[-RECENT:], closet.name
-    if closet.size < RECENT and (phrases := phrases_of([_said(each) for each in recent], limit=1)):
-        name = phrases[0][:1].upper() + phrases[0][1:]
-    return replace(closet, recent=recent, size=closet.size + 1, name=name)
+def _named(closet: OpenCloset, new: Sequence[ClosetTurn]) -> str | None:
+    """The name of a closet with some turns added: its first turns name it, and then it keeps its name."""
+    naming = [*closet.recent, *new][:RECENT]
+    for size in range(len(naming), closet.size, -1):
+        if phrases := phrases_of([_said(each) for each in naming[:size]], limit=1):
+            return phrases[0][:1].upper() + phrases[0][1:]
+    return closet.name
 
 
 @lru_cache(maxsize=1024)

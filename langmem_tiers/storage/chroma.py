@@ -145,8 +145,11 @@ class ChromaIndex:
                     self._lock.release()
             return self.owned
 
-    def step(self) -> bool:
-        """Apply the next changes from the log; False if there are none. The caller owns the projection.
+    def step(self, least: int = 0) -> bool:
+        """Apply the next changes from the log; False if there are none, or so few. The caller owns the projection.
+
+        Args:
+            least: Drawers that are waited for.
 
         Raises:
             ProjectionDamaged: Chroma cannot continue; see `distrust`.
@@ -154,10 +157,10 @@ class ChromaIndex:
         with self._database.reading() as connection:
             news = self._news(connection)
             embedded = [each for each in news if each.kind == "drawers.embedded" and each.detail == self.model]
+            if not news or sum(each.until - each.subject + 1 for each in embedded) < least:
+                return False
             spans = [(each.subject, each.until) for each in embedded]
             vectors = embedding_cache.load(connection, self._space, self.model, spans)
-        if not news:
-            return False
         self._mark()
         # Deletions first: only current drawers are loaded, including those that were reinstated.
         gone = [change for change in news if change.kind in change_log.OUT_OF_INDEX]

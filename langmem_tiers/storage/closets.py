@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from langmem_tiers.storage import facts
 from langmem_tiers.storage.rooms import LAST_CLOSET
 from langmem_tiers.storage.schema import closets, drawers, rooms, wings
 from langmem_tiers.storage.sealed_text import excerpt
-from langmem_tiers.storage.statements import among, batches, here, listed, numbered
+from langmem_tiers.storage.statements import Prepared, among, here, listed, numbered
 
 UNNAMED = "untitled"
 
@@ -57,15 +57,15 @@ _IN_CLOSET = here(drawers, room=_ROOM, closet=bindparam("closet"))
 # An altered message has no topic.
 _SAID = excerpt(drawers.c.content, 1, LOOKED_AT, otherwise="").label("text")
 _TURN = select(drawers.c.number, drawers.c.role, _SAID)
-_UNFILED = _TURN.where(*here(drawers, room=_ROOM), drawers.c.closet.is_(None)).order_by(drawers.c.place)
-_LAST_TURNS = _TURN.where(*_IN_CLOSET).order_by(drawers.c.place.desc()).limit(bindparam("most"))
-_NEWEST = (
+_UNFILED = Prepared(_TURN.where(*here(drawers, room=_ROOM), drawers.c.closet.is_(None)).order_by(drawers.c.place))
+_LAST_TURNS = Prepared(_TURN.where(*_IN_CLOSET).order_by(drawers.c.place.desc()).limit(bindparam("most")))
+_NEWEST = Prepared(
     select(closets.c.number, closets.c.name)
     .where(*here(closets, room=_ROOM))
     .order_by(closets.c.number.desc())
     .limit(1)
 )
-_SIZE = select(func.count()).select_from(drawers).where(*_IN_CLOSET)
+_SIZE = Prepared(select(func.count()).select_from(drawers).where(*_IN_CLOSET))
 _ROOMS = (
     select(drawers.c.room, func.min(drawers.c.place).label("place"))
     .where(*here(drawers), drawers.c.number.between(bindparam("first"), bindparam("last")))
@@ -91,28 +91,45 @@ def rooms_of(connection: Connection, space: str, first: int, last: int) -> dict[
 
 def unfiled(connection: Connection, space: str, room: int) -> list[ClosetTurn]:
     """The drawers of a room that are in no closet yet, in order."""
-    return [ClosetTurn(**row._mapping) for row in connection.execute(_UNFILED, {"space": space, "room": room})]
+    return _turns(_UNFILED.rows(connection, space=space, room=room))
 
 
 def last_of(connection: Connection, space: str, room: int, *, recent: int) -> OpenCloset | None:
     """The closet that a room last filed into, with its last turns."""
-    row = connection.execute(_NEWEST, {"space": space, "room": room}).first()
-    if row is None:
+    found = _NEWEST.rows(connection, space=space, room=room)
+    if not found:
         return None
-    within = {"space": space, "room": room, "closet": row.number}
-    turns = [ClosetTurn(**turn._mapping) for turn in connection.execute(_LAST_TURNS, {**within, "most": recent})]
-    size = connection.execute(_SIZE, within).scalar_one()
-    name = None if row.name == UNNAMED else row.name
-    return OpenCloset(number=row.number, name=name, recent=tuple(turns[::-1]), size=size)
+    ((number, name),) = found
+    turns = _turns(_LAST_TURNS.rows(connection, space=space, room=room, closet=number, most=recent))
+    ((size,),) = _SIZE.rows(connection, space=space, room=room, closet=number)
+    return OpenCloset(number=number, name=None if name == UNNAMED else name, recent=tuple(turns[::-1]), size=size)
 
 
-def open_closet(connection: Connection, space: str, room: int, name: str | None) -> int:
-    """Create a closet in a room. Returns its number."""
-    newest = connection.execute(select(func.max(closets.c.number)).where(*here(closets, space))).scalar()
-    number = max(newest or 0, facts.number(connection, space, LAST_CLOSET)) + 1
-    row = {"number": number, "room": room, "slug": slugify(name or UNNAMED), "name": name or UNNAMED}
-    connection.execute(insert(closets), {"space": space, **row, "origin": "rule"})
-    return number
+def _turns(rows: Iterable[Any]) -> list[ClosetTurn]:
+    return [ClosetTurn(number=number, role=role, text=text) for number, role, text in rows]
+
+
+_LAST = Prepared(select(func.max(closets.c.number)).where(*here(closets)))
+_OPEN = Prepared(insert(closets))
+
+
+def open_closets(connection: Connection, space: str, new: Sequence[tuple[int, str | None]]) -> range:
+    """Create closets in rooms, each with its name if it has one. Returns their numbers."""
+    ((newest,),) = _LAST.rows(connection, space=space)
+    first = max(newest or 0, facts.number(connection, space, LAST_CLOSET)) + 1
+    rows = [
+        {
+            "space": space,
+            "number": first + place,
+            "room": room,
+            "slug": slugify(name or UNNAMED),
+            "name": name or UNNAMED,
+            "origin": "rule",
+        }
+        for place, (room, name) in enumerate(new)
+    ]
+    _OPEN.insert(connection, rows)
+    return range(first, first + len(new))
 
 
 def rename(connection: Connection, space: str, number: int, name: str, *, by: str = "rule") -> None:
@@ -139,11 +156,15 @@ def holding(connection: Connection, space: str, numbers: Collection[int]) -> lis
     return list(held.values())
 
 
-def put(connection: Connection, space: str, number: int, filed: Collection[int]) -> None:
-    """File drawers in a closet."""
-    for these in batches(filed):
-        this = (*here(drawers, space), drawers.c.number.in_(these))
-        connection.execute(update(drawers).where(*this).values(closet=number))
+_FILE = update(drawers).where(drawers.c.space == bindparam("in_space"), drawers.c.number == bindparam("drawer"))
+_FILE = _FILE.values(closet=bindparam("in_closet"))
+
+
+def put(connection: Connection, space: str, filed: Iterable[tuple[int, int]]) -> None:
+    """File drawers, each in a closet."""
+    values = [{"in_space": space, "drawer": drawer, "in_closet": closet} for drawer, closet in filed]
+    if values:
+        connection.execute(_FILE, values)
 
 
 def categories(connection: Connection, space: str, room: int) -> list[tuple[int, str]]:
@@ -156,10 +177,19 @@ def categories_of(connection: Connection, space: str, numbers: Collection[int]) 
     return _named(among(connection, _PLACES.where(listed(drawers.c.number)), sorted(numbers), space=space))
 
 
-def user_texts(connection: Connection, space: str, room: int) -> list[str]:
-    """The user's texts in a room, in order."""
-    said = select(_SAID).where(*here(drawers, space, room=room, role="user"))
-    return list(connection.execute(said.order_by(drawers.c.place)).scalars())
+_USER_TEXTS = Prepared(
+    select(drawers.c.room, _SAID)
+    .where(*here(drawers, role="user"), listed(drawers.c.room))
+    .order_by(drawers.c.room, drawers.c.place)
+)
+
+
+def user_texts(connection: Connection, space: str, rooms: Collection[int]) -> dict[int, list[str]]:
+    """The user's texts in some rooms, in order, by room."""
+    found: dict[int, list[str]] = {}
+    for room, text in _USER_TEXTS.among(connection, rooms, space=space):
+        found.setdefault(room, []).append(text)
+    return found
 
 
 def count(connection: Connection, space: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from sqlalchemy import Connection, Integer, Select, Text, and_, bindparam, cast,
 
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import changes, drawers, rooms, wing_aliases, wings
-from langmem_tiers.storage.statements import Prepared, here, numbered, plausible
+from langmem_tiers.storage.statements import Prepared, here, listed, numbered, plausible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +123,17 @@ def every(connection: Connection, space: str) -> list[Room]:
     """All rooms in the order they were opened."""
     found = _EVERY.where(*here(rooms, space)).order_by(rooms.c.number)
     return [Room(**row._mapping) for row in connection.execute(found)]
+
+
+_NEWEST_IN = (
+    _EVERY.where(*here(rooms), listed(rooms.c.wing)).order_by(rooms.c.number.desc()).limit(bindparam("most"))
+)
+
+
+def newest_in(connection: Connection, space: str, wings: Collection[int], most: int) -> list[Room]:
+    """The rooms of some wings that were opened last, in the order they were opened."""
+    found = connection.execute(_NEWEST_IN, {"space": space, "among": list(wings), "most": most})
+    return [Room(**row._mapping) for row in found][::-1]
 
 
 def latest(
