@@ -37,9 +37,7 @@ def joined(first: list[ClosetDecision], second: list[ClosetDecision]) -> list[Cl
     """What was decided about two batches: the second may begin in the last closet of the first."""
     if not first or not second or second[0].opens:
         return first + second
-    within = ClosetDecision(
-        turns=first[-1].turns + second[0].turns, opens=first[-1].opens, name=second[0].name
-    )
+    within = ClosetDecision(turns=first[-1].turns + second[0].turns, opens=first[-1].opens, name=second[0].name)
     return [*first[:-1], within, *second[1:]]
 
 

@@ -18,6 +18,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
+from langmem_tiers.models.langchain_embedder import LangChainEmbedder
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.embedding_cache import ChunkVectors
 from langmem_tiers.storage.vector_search import ExactIndex
@@ -126,6 +127,25 @@ def test_the_embedder_begins_its_next_batch_before_the_vectors_of_the_last_are_s
             assert second.wait(20)
         flushing.join()
         assert memory.user("alice").stats().vectors == 6
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_only_an_embedder_in_this_process_gets_a_batch_before_it_is_done_with_the_last(tmp_path, here):
+    begun, together = threading.Semaphore(0), []
+
+    def asking(_, vectors):
+        begun.release()
+        if not together:  # the first call waits for the second
+            together.append(None)
+            together[0] = begun.acquire(timeout=20) and begun.acquire(timeout=20 if here else 0.2)
+        return vectors
+
+    embedder = LangChainEmbedder(Answering(asking))
+    embedder.runs_here = here
+    with opened(tmp_path, embedder, SMALL) as alice:
+        alice.track(sentences(8), session="s")
+        assert alice.flush()
+        assert (together, alice.stats().vectors) == ([here], 8)
 
 
 def test_vectors_are_put_into_chroma_while_later_ones_are_computed(tmp_path):

@@ -29,7 +29,7 @@ from langmem_tiers.models.guarded_embedder import GuardedEmbedder
 from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
 
 Stop = Callable[[], bool]
-# Drawers that Chroma gets at once while the embedder computes, which waits meanwhile: Chroma keeps Python's lock, for ten
+# Drawers that Chroma gets at once while the embedder computes, which then waits: Chroma keeps Python's lock, for ten
 # drawers 37 ms, for a hundred 64, for five hundred 168.
 _LARGE = 512
 

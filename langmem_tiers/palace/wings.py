@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from langmem_tiers.language.names import PRODUCTS, names
@@ -54,10 +55,10 @@ def recurring_names(sessions: Iterable[Sequence[str]], *, known: Collection[Wing
     places: defaultdict[str, list[int]] = defaultdict(list)
     inside: set[str] = set()
     for session, text in ((session, text) for session, texts in enumerate(sessions) for text in texts):
-        found = [name for name in names(text) if name.folded not in PRODUCTS and len(name.text) > 2]
-        inside.update(subject_key(name.text) for name in found if not name.opens)
-        for key, name in {subject_key(name.text): name for name in found}.items():
-            shown[key][name.text] += 1
+        found = _subjects(text)
+        inside.update(key for key, _, opens in found if not opens)
+        for key, name in {key: name for key, name, _ in found}.items():
+            shown[key][name] += 1
             places[key].append(session)
     filed = {subject_key(called) for wing in known for called in (wing.name, *wing.aliases)}
     recurring = []
@@ -66,6 +67,13 @@ def recurring_names(sessions: Iterable[Sequence[str]], *, known: Collection[Wing
         if turns >= LEAST_TURNS and counted >= LEAST_SESSIONS:
             recurring.append(RecurringName(name=called, slug=slugify(called), sessions=counted, turns=turns))
     return sorted(recurring, key=lambda each: (-each.sessions, -each.turns, each.slug))
+
+
+@lru_cache(maxsize=1024)  # the same rooms are looked through whenever one is opened
+def _subjects(text: str) -> tuple[tuple[str, str, bool], ...]:
+    """The key of each name in a text that may be a subject, the name, and whether it opens a sentence."""
+    found = (name for name in names(text) if name.folded not in PRODUCTS and len(name.text) > 2)
+    return tuple((subject_key(name.text), name.text, name.opens) for name in found)
 
 
 def _wing(name: str, kind: WingKind, known: Collection[Wing]) -> Wing:

@@ -125,9 +125,7 @@ def every(connection: Connection, space: str) -> list[Room]:
     return [Room(**row._mapping) for row in connection.execute(found)]
 
 
-_NEWEST_IN = (
-    _EVERY.where(*here(rooms), listed(rooms.c.wing)).order_by(rooms.c.number.desc()).limit(bindparam("most"))
-)
+_NEWEST_IN = _EVERY.where(*here(rooms), listed(rooms.c.wing)).order_by(rooms.c.number.desc()).limit(bindparam("most"))
 
 
 def newest_in(connection: Connection, space: str, wings: Collection[int], most: int) -> list[Room]:
