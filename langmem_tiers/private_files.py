@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
@@ -61,7 +62,7 @@ def create_empty(file: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing; one that is there stays as it is."""
-    missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    missing = list(takewhile(lambda each: not os.path.lexists(each), (folder, *folder.parents)))
     for each in reversed(missing):
         each.mkdir(mode=_FOLDER, exist_ok=True)
     try:
@@ -167,13 +168,13 @@ def secure(folder: Path, names: Iterable[str] | None = None) -> None:
         entries = list(found_there)
     for each in entries:
         with suppress(FileNotFoundError):
-            path, found = Path(each.path), each.stat(follow_symlinks=False)
+            found = each.stat(follow_symlinks=False)
             if names is None and stat.S_ISDIR(found.st_mode):
-                secure(path)
+                secure(Path(each.path))
             elif names is None or each.name in names:
-                _own(path, found)
+                _own(each.path, found)
             elif _is_mine(found):
-                _close(path, stat.S_IMODE(found.st_mode))
+                _close(each.path, stat.S_IMODE(found.st_mode))
 
 
 def secure_itself(folder: Path) -> None:
@@ -225,13 +226,13 @@ def _modes(folder: Path) -> Iterator[tuple[Path, int]]:
                     yield path, stat.S_IMODE(mode)
 
 
-def require_own(path: Path, found: os.stat_result | None = None) -> None:
+def require_own(path: Path | str, found: os.stat_result | None = None) -> None:
     """Check that no other user has a say in a folder or file; nothing is changed.
 
     Raises:
         ForeignFolder: another user owns it; or the administrator does, and others may write to it.
     """
-    found = path.lstat() if found is None else found
+    found = os.lstat(path) if found is None else found
     if not _HAS_OWNERS or found.st_uid == os.geteuid():
         return
     if found.st_uid != _ROOT:
@@ -241,7 +242,7 @@ def require_own(path: Path, found: os.stat_result | None = None) -> None:
         raise ForeignFolder(f"{path} belongs to the administrator, and others may write to it.")
 
 
-def _own(path: Path, found: os.stat_result) -> None:
+def _own(path: Path | str, found: os.stat_result) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise _link(path)
     require_own(path, found)
@@ -253,12 +254,12 @@ def _is_mine(found: os.stat_result) -> bool:
     return _HAS_OWNERS and found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode)
 
 
-def _close(path: Path, mode: int) -> None:
+def _close(path: Path | str, mode: int) -> None:
     """Take the rights of others; by name, as to open and close a database would cost SQLite its locks."""
     if not mode & _OTHERS:
         return
     try:
-        path.chmod(mode & ~_OTHERS)
+        Path(path).chmod(mode & ~_OTHERS)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -267,5 +268,5 @@ def _close(path: Path, mode: int) -> None:
             raise
 
 
-def _link(path: Path) -> LinkRefused:
+def _link(path: Path | str) -> LinkRefused:
     return LinkRefused(f"{path} is a symbolic link.")

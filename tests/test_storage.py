@@ -579,3 +579,24 @@ def test_the_keyword_index_is_merged_once_there_are_many_messages(tmp_path):
         assert [each for each in alice.doctor() if each.level == "problem"] == []
     (file,) = tmp_path.rglob("memory.db")
     assert index_pages(file) <= index_pages(file, "optimize") * 1.25
+
+
+@pytest.mark.parametrize("chosen", ["FULL", "NORMAL"])
+def test_only_what_may_be_lost_is_not_synced_and_only_with_an_empty_log(tmp_path, chosen):
+    settings = Settings(storage=StorageSettings(synchronous=chosen))
+    full, normal, off = (2, 1000), (1, 1000), (0, 0)
+    with Memory.open(tmp_path, embedder=None, background=False, settings=settings) as memory:
+        memory.user("alice").track([Turn(role="user", content="The robot is red.")])
+    memory = Memory.open(tmp_path, embedder=None, background=False, settings=settings)
+    with memory, memory.use("users/alice") as store:
+        kept = [_synced(store, durable=durable) for durable in (False, False, True, False, True)]
+    durable = full if chosen == "FULL" else normal
+    assert kept == [off, normal, durable, normal, durable]
+
+
+def _synced(store, *, durable):
+    """How far a commit waits for the disk, and after how many pages of its log these are folded into the file."""
+    with store.writing(durable=durable) as connection:
+        change_log.reset_cursor(connection, store.key, "test", 1)
+        pragmas = ("synchronous", "wal_autocheckpoint")
+        return tuple(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in pragmas)

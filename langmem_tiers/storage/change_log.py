@@ -275,11 +275,17 @@ def cursor(connection: Connection, space: str, name: str) -> int:
     return next((position for (position,) in _CURSOR.rows(connection, space=space, name=name)), 0)
 
 
+_NAMED = Prepared(
+    select(cursors.c.name)
+    .where(*here(cursors), cursors.c.name.between(bindparam("first"), bindparam("last")))
+    .order_by(cursors.c.name)
+)
+
+
 def cursors_named(connection: Connection, space: str, beginning: str) -> list[str]:
     """The names of the cursors with a prefix."""
-    fits = cursors.c.name.startswith(beginning, autoescape=True)
-    named = select(cursors.c.name).where(*here(cursors, space), fits)
-    return list(connection.scalars(named.order_by(cursors.c.name)))
+    rows = _NAMED.rows(connection, space=space, first=beginning, last=f"{beginning}\U0010ffff")
+    return [name for (name,) in rows]
 
 
 def move_cursor(connection: Connection, space: str, name: str, *, old: int, new: int) -> bool:

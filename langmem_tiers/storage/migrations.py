@@ -23,6 +23,7 @@ from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import DatabaseDamaged, MigrationFailed, NewerSchema, NotAMemoryFolder
 from langmem_tiers.storage import changesets, embedding_cache, keyword, schema, seals, tombstones
 from langmem_tiers.storage.sqlite_file import APPLICATION_ID, SqliteFile
+from langmem_tiers.storage.statements import driver_rows
 from langmem_tiers.version import __version__
 
 # Vectors that are converted while a memory is opened: less than half a second.
@@ -209,11 +210,16 @@ def _version(connection: Connection) -> int:
     return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
 
 
+_STATE = (
+    "SELECT application_id, user_version, NOT EXISTS (SELECT 1 FROM sqlite_schema) "
+    "FROM pragma_application_id, pragma_user_version"
+)
+
+
 def _steps_done(database: SqliteFile, known: int) -> int:
     with database.reading() as connection:
-        owner = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-        done = _version(connection)
-        empty = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one() == 0
+        ((owner, held, empty),) = driver_rows(connection, _STATE, ())
+    done = int(held)
     if not empty and owner != APPLICATION_ID:
         raise NotAMemoryFolder(f"{database.path} is a database of another program.")
     if done < 0:

@@ -31,6 +31,8 @@ _STATEMENTS = 2000
 _PAGES = 4096
 # Bytes that the write-ahead log keeps once it is folded into the file; otherwise it stays as long as it ever was.
 _LOG_KEPT = 16 << 20
+# Pages of it after which it is folded: SQLite's own number.
+_LOG_FOLDED = 1000
 # Seconds between two tries to get a lock.
 _PAUSE = 0.005
 # Marks the file as ours, so that someone else's database is never migrated: "LMTi" in ASCII.
@@ -100,21 +102,44 @@ class SqliteFile(Database):
         with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(**{WRITES: True})
             _seal_what_is_written(connection, seals.EVERYTHING if durable else seals.NOTES)
-            relaxed = not durable and self._settings.synchronous != "NORMAL"
             # Closed in any case: with a statement that was refused, the file would stay open after the connection.
             with closing(connection.connection.cursor()) as cursor:
-                if relaxed:
-                    cursor.execute("PRAGMA synchronous=NORMAL")
                 try:
                     _wait_for_locks(connection.connection, 0)
-                    _insist(cursor.execute, "BEGIN IMMEDIATE", self._settings.busy_timeout)
+                    self._begin_writing(cursor.execute, durable=durable)
                     with connection.begin():
                         turn.begun = True
                         yield connection
                         self._require_there()
                 finally:
-                    if relaxed:
-                        cursor.execute("PRAGMA synchronous=FULL")
+                    if not durable:
+                        cursor.execute(f"PRAGMA wal_autocheckpoint={_LOG_FOLDED}")
+                        cursor.execute(f"PRAGMA synchronous={self._settings.synchronous}")
+
+    def _begin_writing(self, execute: Callable[[str], Any], *, durable: bool) -> None:
+        """Take the write lock; a commit that is not `durable` waits for the disk only where that keeps what is older.
+
+        SQLite syncs the header of the write-ahead log when it writes one, since over an older log it must not be lost.
+        The log of a space that was just opened is empty: a header lost there costs that commit alone. So nothing is
+        synced, nor folded into the file, which would need that.
+        """
+        patience = self._settings.busy_timeout
+        if not durable and self._log_is_empty():
+            execute("PRAGMA synchronous=OFF")
+            execute("PRAGMA wal_autocheckpoint=0")
+            _insist(execute, "BEGIN IMMEDIATE", patience)
+            if self._log_is_empty():
+                return
+            execute("ROLLBACK")  # another process was faster
+        if not durable:
+            execute("PRAGMA synchronous=NORMAL")
+        _insist(execute, "BEGIN IMMEDIATE", patience)
+
+    def _log_is_empty(self) -> bool:
+        try:
+            return os.stat(f"{self._path}-wal").st_size == 0  # noqa: PTH116 - twice as fast
+        except FileNotFoundError:
+            return True
 
     def _require_there(self) -> None:
         """Refuse to go on with a deleted file: open connections would keep reading and writing it unseen."""
