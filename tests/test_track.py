@@ -1,5 +1,6 @@
 """Tracking: every turn becomes one verbatim drawer, once, whatever its text and however often it is sent."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -320,3 +321,21 @@ def test_what_somebody_else_stores_between_the_look_and_the_lock_is_stored_once(
     report = alice.track([user("Good morning.", "m1"), user("It snows.", "m2"), user("Bye.", "m3")], session=session)
     assert (report.known, len(report.stored), len(report.revised)) == (1, 2, 1)
     assert standing(alice) == ["Good morning.", "It snows.", "Bye."]
+
+
+def test_messages_that_hold_no_secret_are_looked_through_once_however_often_they_come(alice):
+    said = [user(f"the garden has {n} apple trees") for n in range(30)]
+    alice.track(said[:-1], session="garden", history=True)
+    looked = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_name == "mask":
+            looked.append(frame.f_locals["text"])
+
+    sys.setprofile(note)
+    try:
+        alice.track([*said, user("and the password is hunter2!")], session="garden", history=True)
+    finally:
+        sys.setprofile(None)
+    assert looked == [said[-1].content, "and the password is hunter2!"]
+    assert "hunter2" not in str(alice.recall("What is the password?").block)
