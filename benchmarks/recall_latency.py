@@ -7,6 +7,7 @@ takes beyond its own embedding: look-ups, ranking, rendering and the receipt's t
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -16,7 +17,7 @@ from langchain_core.messages import HumanMessage
 from reporting import Row, parser, report, say
 from texts import question, sessions
 
-from langmem_tiers import Memory, Settings
+from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.graphs import recall_node
@@ -50,8 +51,13 @@ def main() -> None:
 
 
 def fill(memory: Memory, start: int, stop: int, seed: int, length: int | None = None) -> None:
+    store(memory, sessions(start, stop, seed=seed, length=length))
+
+
+def store(memory: Memory, conversations: Iterable[tuple[str, list[Turn]]]) -> None:
+    """Store conversations, and wait for their vectors."""
     space = memory.space(SPACE)
-    for session, turns in sessions(start, stop, seed=seed, length=length):
+    for session, turns in conversations:
         space.track(turns, session=session).raise_rejected()
     if not space.flush():
         raise SystemExit("The vectors could not be made: see the warning above.")

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.background import worker
 from langmem_tiers.background.worker import Worker, WorkLeft
 from langmem_tiers.errors import DatabaseLocked, MemoryClosed
 from langmem_tiers.settings import GraphSettings, StorageSettings
@@ -83,6 +84,15 @@ def test_a_flush_that_runs_out_of_time_says_so_and_the_work_goes_on(tmp_path):
         gate.documents.set()
         assert memory.flush(60)
         assert memory.user("alice").stats().pending == 0
+
+
+def test_flush_does_not_wait_for_further_turns(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker, "_GATHERING", 600.0)
+    with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        alice.track([Turn(role="user", content="The robot is red.")])
+        assert alice.flush(timeout=60)
+        assert alice.stats().vectors == 1
 
 
 def test_tracking_and_reading_never_wait_for_the_embedder(tmp_path):

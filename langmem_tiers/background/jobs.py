@@ -31,7 +31,7 @@ from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
 Stop = Callable[[], bool]
 # Drawers that Chroma gets at once while the embedder computes, which then waits: Chroma keeps Python's lock, for ten
 # drawers 37 ms, for a hundred 64, for five hundred 168.
-_LARGE = 512
+_LARGE = 256
 
 
 class Job(Protocol):

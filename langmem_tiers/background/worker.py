@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from time import monotonic
 from typing import TypeVar
@@ -90,6 +91,7 @@ class Worker(Background):
         self._since: dict[str, float] = {}
         self._later: dict[str, float] = {}
         self._busy: str | None = None
+        self._awaited = 0
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._faults = 0
@@ -122,7 +124,7 @@ class Worker(Background):
     def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
         """Wait until no more can be done for these spaces (None: any); True if nothing is left to do."""
         deadline = None if timeout is None else monotonic() + timeout
-        with self._changed:
+        with self._changed, self._somebody_waiting():
             while self._active(spaces) and not self._stopping:
                 left = None if deadline is None else deadline - monotonic()
                 if left is not None and left <= 0:
@@ -130,6 +132,16 @@ class Worker(Background):
                 self._changed.wait(left)
             waiting = self._waiting if spaces is None else self._waiting & spaces
             return not waiting and not self._active(spaces)
+
+    @contextmanager
+    def _somebody_waiting(self) -> Iterator[None]:
+        """During the block, which holds the lock, work begins at once."""
+        self._awaited += 1
+        self._changed.notify_all()
+        try:
+            yield
+        finally:
+            self._awaited -= 1
 
     def stop(self, timeout: float) -> bool:
         """Let the thread finish its current step and end; True if it has ended."""
@@ -190,9 +202,9 @@ class Worker(Background):
         return max(self._retry_after(), min(5.0 * 2.0**self._faults, _LONGEST_PAUSE))
 
     def _gather(self) -> None:
-        """Wait briefly: turns seldom come alone, and a batch costs less than single ones."""
+        """Wait briefly unless somebody waits for it: turns seldom come alone, and a batch costs less than single ones."""
         until = monotonic() + _GATHERING
-        while not self._stopping and (left := until - monotonic()) > 0:
+        while not self._stopping and not self._awaited and (left := until - monotonic()) > 0:
             self._changed.wait(left)
 
     def _next(self) -> str | None:
