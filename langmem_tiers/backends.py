@@ -70,6 +70,10 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def settle(self) -> None:
+        """Look how much there is by now, after very much came at once: a database plans by that."""
+
+    @abstractmethod
     def health(self) -> Health:
         """Whether what it consists of answers."""
 
@@ -122,6 +126,9 @@ class FolderBackend(Backend):
         """Delete the folder of a space."""
         return folder.delete_space(self.path, name)
 
+    def settle(self) -> None:
+        """Nothing: the plans of a file do not depend on that."""
+
     def health(self) -> Health:
         """Whether the folder can be read."""
         problems = _failures([lambda: folder.look_at(self.path)])
@@ -169,6 +176,10 @@ class ServerBackend(Backend):
             clear_space(self._server.records(name), self._chroma)
         return self._server.delete(name)
 
+    def settle(self) -> None:
+        """Have the database count its rows."""
+        self._server.count()
+
     def health(self) -> Health:
         """Whether the database and the Chroma servers answer."""
         records = _failures([self._server.ask])
@@ -213,6 +224,11 @@ class SpreadBackend(Backend):
     def delete(self, name: str) -> bool:
         """Delete a space."""
         return self._of(name).delete(name)
+
+    def settle(self) -> None:
+        """Have each database count its rows."""
+        for each in self._parts:
+            each.settle()
 
     def health(self) -> Health:
         """Whether all databases and Chroma servers answer."""

@@ -50,6 +50,8 @@ def move(source: Runtime, target: Runtime, advance: Callable[[str], None] = lamb
         (there if counts is None else moved).append(name)
         for table, count in (counts or {}).items():
             rows[table] = rows.get(table, 0) + count
+    if moved:
+        target.backend.settle()
     return MoveReport(moved=tuple(moved), there=tuple(there), rows=rows)
 
 

@@ -68,6 +68,21 @@ def test_a_memory_moves_to_servers_and_back_with_every_row_and_vector(tmp_path, 
     assert [each.documents_embedded for each in embedders] == [0, 0, 0]
 
 
+def test_after_a_move_the_database_knows_how_much_it_holds(tmp_path, address):  # noqa: F811
+    import psycopg
+
+    filled(tmp_path)
+    with bare(tmp_path) as old, bare(address) as new:
+        move(old, new)
+    url, schema = address.split("?schema=")
+    counted = (
+        "SELECT sum(greatest(reltuples, 0)) FROM pg_class "
+        "WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r' AND relname ~ '^drawers_[0-9]+$'"
+    )
+    with psycopg.connect(url) as connection:
+        assert connection.execute(counted, [schema]).fetchone() == (12,)
+
+
 def test_a_move_that_was_stopped_goes_on(tmp_path, address):  # noqa: F811
     filled(tmp_path)
 
