@@ -202,7 +202,7 @@ class Worker(Background):
         return max(self._retry_after(), min(5.0 * 2.0**self._faults, _LONGEST_PAUSE))
 
     def _gather(self) -> None:
-        """Wait briefly unless somebody waits for it: turns seldom come alone, and a batch costs less than single ones."""
+        """Wait briefly unless somebody waits for it: turns seldom come alone, and a batch costs less than each."""
         until = monotonic() + _GATHERING
         while not self._stopping and not self._awaited and (left := until - monotonic()) > 0:
             self._changed.wait(left)
