@@ -7,7 +7,7 @@ is no reason to show it. A short answer stands with the question before it, and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import log
 
 from langmem_tiers.language.chatter import acknowledges, adds_nothing, asks, is_chatter, says_more_than
@@ -19,7 +19,7 @@ from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.drawers import DrawerFacts
-from langmem_tiers.types import CandidateVerdict, Drawer
+from langmem_tiers.types import CandidateVerdict
 
 # The best score and match are looked for among so many of the first candidates.
 _BEST_OF = 20
@@ -67,16 +67,33 @@ class Lines:
         for place, found in enumerate(_spread(telling, self._request.settings.spread)):
             yield found, "shown" if place < self._request.limit else "over_limit"
 
-    def partner(self, found: FoundDrawer) -> Drawer | None:
-        """The message without which a line says nothing: the question of a short answer, the answer to a question."""
+    def partners(self, lines: Sequence[FoundDrawer], known: Mapping[Key, FoundDrawer]) -> dict[Key, FoundDrawer]:
+        """By line, the message without which it says nothing: the question of a short answer, the answer to a question.
+
+        Somebody else said it, right before or after. `known` are the candidates, in the place of which none is read.
+        """
+        sought = [(line, steps) for line in lines if (steps := self._lacks(line))]
+        found = dict[Key, FoundDrawer]()
+        for source in self._sources.values():
+            here = [(line, steps) for line, steps in sought if line.space == source.name]
+            found |= _beside(source, here, known)
+        before = [found[line.key].key for line, steps in sought if steps < 0 and line.key in found]
+        texts = self._texts | read_texts([*self._sources.values()], set(before) - self._texts.keys())
+        return {
+            line.key: found[line.key]
+            for line, steps in sought
+            if line.key in found and (steps > 0 or asks(texts.get(found[line.key].key, "")))
+        }
+
+    def _lacks(self, found: FoundDrawer) -> int:
+        """How many messages on the one stands without which it says nothing; 0 if it says something by itself."""
         text = self._texts.get(found.key)
         if text is None or not self._request.selective:
-            return None
+            return 0
         if asks(text):
             whole = found.facts.states & TELLS or says_more_than(text, _SHORT_QUESTION, self._names)
-            return None if whole else self._beside(found, +1)
-        before = None if says_more_than(text, _SHORT_ANSWER, self._names) else self._beside(found, -1)
-        return before if before is not None and asks(before.content) else None
+            return 0 if whole else +1
+        return 0 if says_more_than(text, _SHORT_ANSWER, self._names) else -1
 
     def _may_lead(self, found: FoundDrawer) -> bool:
         """Whether others are compared with it.
@@ -149,13 +166,24 @@ class Lines:
         replies = facts.role == "assistant" and not facts.speaker and facts.previous and not facts.states & TELLS
         return bool(replies) and not named and found.key in self._texts
 
-    def _beside(self, found: FoundDrawer, steps: int) -> Drawer | None:
-        """The current message before or after one, if somebody else said it."""
-        source, facts = self._sources[found.space], found.facts
-        other = drawers.at_place(source.connection, source.key, facts.room, facts.place + steps)
-        if other is None or other.status != "active" or (other.role, other.speaker) == (facts.role, facts.speaker):
-            return None
-        return other
+
+def _beside(
+    source: SpaceSnapshot, lines: Sequence[tuple[FoundDrawer, int]], known: Mapping[Key, FoundDrawer]
+) -> dict[Key, FoundDrawer]:
+    """By line, the current message so many messages on, if somebody else said it: as if found with the line."""
+    following = {line.key: (line.facts.room, line.facts.place + steps) for line, steps in lines if steps > 0}
+    at = drawers.numbers_at(source.connection, source.key, following.values()) if following else {}
+    numbers = {line.key: at.get(following[line.key], 0) if steps > 0 else line.facts.previous for line, steps in lines}
+    unknown = {number for number in numbers.values() if number and (source.name, number) not in known}
+    facts = {each.number: each for each in source.store.columns.rows(source.drawers_at, sorted(unknown)).facts()}
+    found = dict[Key, FoundDrawer]()
+    for line, _ in lines:
+        key = source.name, numbers[line.key]
+        other = known[key].facts if key in known else facts.get(key[1])
+        # Caches may be slightly behind: what is missing in them is left to the next recall.
+        if other is not None and _by_others(other, line.facts):
+            found[line.key] = known.get(key) or FoundDrawer(*line[:2], other, key, {}, score=line.score)
+    return found
 
 
 def _by_others(before: DrawerFacts, facts: DrawerFacts) -> bool:

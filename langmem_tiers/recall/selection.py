@@ -102,7 +102,7 @@ def choose(
             chosen.passed.append(found)
         else:
             chosen.verdicts[found.key] = judged
-    _add_partners(sources, chosen, ranked, lines, best, room=request.limit - len(chosen.passed))
+    _add_partners(chosen, ranked, lines, best, room=request.limit - len(chosen.passed))
     if request.selective and not times and not any(need.every or need.ahead for need in query.needs):
         _add_later(sources, chosen, ranked, request, best)
     return chosen
@@ -164,7 +164,6 @@ def _add_later(
 
 
 def _add_partners(
-    sources: Sequence[SpaceSnapshot],
     chosen: Chosen,
     ranked: Sequence[FoundDrawer],
     lines: Lines,
@@ -175,13 +174,13 @@ def _add_partners(
     """Put what a line says nothing without right after it, unless the model has it; at most `room` are new."""
     candidates = {found.key: found for found in ranked}
     shown, passed = {found.key for found in chosen.passed}, dict[Key, FoundDrawer]()
+    partners = lines.partners(chosen.passed, candidates)
     for found in chosen.passed:
         passed.setdefault(found.key, found)
-        drawer = lines.partner(found)
-        if drawer is None or (found.space, drawer.number) in passed:
+        partner = partners.get(found.key)
+        if partner is None or partner.key in passed:
             continue
-        partner = candidates.get((found.space, drawer.number)) or _found_beside(sources, found, drawer.number)
-        if partner is None or best.not_new(partner) is not None or (partner.key not in shown and not room):
+        if best.not_new(partner) is not None or (partner.key not in shown and not room):
             continue
         passed[partner.key] = partner
         room -= partner.key not in shown
@@ -194,14 +193,6 @@ def _add_partners(
 def _is_new_text(found: FoundDrawer, chosen: Chosen, best: _Best) -> bool:
     """Whether no candidate before it says the same; what earned no line was compared with them."""
     return chosen.verdicts.get(found.key) == "below_best" or not best.is_copy(found)
-
-
-def _found_beside(sources: Sequence[SpaceSnapshot], found: FoundDrawer, number: int) -> FoundDrawer | None:
-    """A drawer of the same session as if it had been found with the other one; None if it is not in the cache yet."""
-    source = next(source for source in sources if source.name == found.space)
-    for facts in source.store.columns.rows(source.drawers_at, [number]).facts():
-        return FoundDrawer(source.name, source.own, facts, (source.name, number), {}, score=found.score)
-    return None
 
 
 def showable(ranked: Sequence[FoundDrawer], request: RecallRequest, before: Before) -> list[FoundDrawer]:

@@ -309,6 +309,20 @@ def at_place(connection: Connection, space: str, room: int, place: int) -> Drawe
     return next(map(_drawer, _AT_PLACE.rows(connection, space=space, room=room, place=place)), None)
 
 
+_AT_PLACES = Prepared(
+    select(drawers.c.room, drawers.c.place, drawers.c.number)
+    .where(*here(drawers), drawers.c.superseded_by.is_(None))
+    .where(drawers.c.room.in_(bindparam("rooms", expanding=True)), drawers.c.place.in_(bindparam("at", expanding=True)))
+)
+
+
+def numbers_at(connection: Connection, space: str, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """The numbers of the current drawers at these places, each a room and a place in it; of a few."""
+    rooms_, at = (sorted(set(each)) for each in zip(*places, strict=True))
+    rows = _AT_PLACES.rows(connection, space=space, rooms=rooms_, at=at)
+    return {(room, place): number for room, place, number in rows if (room, place) in places}
+
+
 def find_said(connection: Connection, space: str, session: str, text: str) -> int | None:
     """The latest message of a session in which the user said this, as it stands; None if there is none."""
     own = (rooms.c.session == session, drawers.c.role == "user", drawers.c.superseded_by.is_(None))
