@@ -372,6 +372,9 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         "enable_hashjoin": "off",
         "enable_mergejoin": "off",
         "jit": "off",
+        # It also counts on a space like most: of one that is much larger, or has just come, each row of a list would be
+        # compared with each of another.
+        "enable_material": "off",
     }
     engine = create_engine(
         url,
