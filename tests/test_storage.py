@@ -77,7 +77,7 @@ EVERYTHING = {
     "stats": lambda space: space.stats(),
     "doctor": lambda space: space.doctor(),
 }
-WRITING = ("track", "recall", "end_session", "flush", "rebuild", "doctor")
+WRITING = ("track", "end_session", "flush", "rebuild", "doctor")
 READING = ("repeat", "drawer", "pointer", "drawers", "sessions", "palace", "receipts", "stats")
 
 
@@ -315,6 +315,23 @@ def test_while_another_holds_the_database_it_can_be_read(tmp_path, method):
     file = filled(tmp_path)
     with reopened(tmp_path, HashEmbedder(), HASTY) as memory, locked(file):
         EVERYTHING[method](memory.user("alice"))
+
+
+def test_while_another_holds_the_database_recall_answers_without_a_receipt(tmp_path):
+    file = filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder(), HASTY) as memory:
+        alice = memory.user("alice")
+        before = alice.receipts()
+        with locked(file):
+            found = alice.recall("Where is the robot?", session="w")
+        assert "robot" in found.block
+        assert (found.receipt.number, alice.receipts()) == (0, before)
+        assert "no receipt was kept: " in found.receipt.notes[-1]
+        again = alice.recall("Where is the robot?", session="w")
+        assert (again.block, again.receipt.number) == (
+            found.block,
+            1 + max((each.number for each in before), default=0),
+        )
 
 
 def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_opened_again(tmp_path):

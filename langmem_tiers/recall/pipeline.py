@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from langmem_tiers import replies
 from langmem_tiers.clock import to_millis
 from langmem_tiers.columns import records
-from langmem_tiers.errors import InvalidVector, ServerUnreachable
+from langmem_tiers.errors import DatabaseLocked, DiskFull, InvalidVector, ServerUnreachable
 from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all, has_best
 from langmem_tiers.language.questions import asked_conversations
@@ -82,7 +82,8 @@ _NEAR = 0.42
 # So many standing facts answer "what do you know about me" by themselves.
 _ANSWERED = 4
 _NO_VECTORS = "vectors: "
-_NOT_KEPT = "no receipt was kept: something was deleted during this recall"
+_NOT_KEPT = "no receipt was kept: "
+_DELETED = "something was deleted during this recall"
 # Verdicts on what the model has before it.
 _HAS = frozenset({"in_window", "already_shown"})
 
@@ -549,12 +550,15 @@ class Recall:
             return recalled
         shown: list[Shown] = [(i.space, i.drawer.number, i.score, i.tokens) for i in result.items]
         shown += [(*each.key, each.score, tokens) for each, tokens in result.known_items]
-        kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=tuple(shown)))
+        try:
+            kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=tuple(shown)))
+        except (DatabaseLocked, DiskFull) as error:  # what was found is worth more than a record of it
+            return _without_receipt(recalled, error.message)
         if isinstance(kept, KeptRecall):
             with snapshots(self._sources) as sources:
                 return self._repeated(sources, kept)
         if kept is None:
-            return replace(recalled, receipt=replace(receipt, notes=(*receipt.notes, _NOT_KEPT)))
+            return _without_receipt(recalled, _DELETED)
         return replace(recalled, receipt=replace(receipt, number=kept, timings=self._watch.timings()))
 
     def _receipt(self, result: RecallResult, tokens: int) -> Receipt:
@@ -646,6 +650,11 @@ class Recall:
         ]
         receipt = replace(kept.receipt, verdict="repeated", timings=self._watch.timings())
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt, known=known)
+
+
+def _without_receipt(recalled: Recalled, why: str) -> Recalled:
+    receipt = recalled.receipt
+    return replace(recalled, receipt=replace(receipt, notes=(*receipt.notes, f"{_NOT_KEPT}{why}")))
 
 
 def _off(context: SpaceContext, request: RecallRequest) -> Recalled:
