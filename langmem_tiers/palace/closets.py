@@ -61,7 +61,7 @@ def decide_closets(turns: Iterable[ClosetTurn], open_closet: OpenCloset | None =
     opens = open_closet is None
     decisions: list[ClosetDecision] = []
     for turn in turns:
-        if _leaves([*closet.recent, *new][-RECENT:], closet.size + len(new), turn):
+        if _leaves([*closet.recent, *new[-RECENT:]][-RECENT:], closet.size + len(new), turn):
             decisions += _decided(closet, new, opens)
             closet, new, opens = OpenCloset(), [], True
         new.append(turn)
