@@ -171,8 +171,9 @@ class _Copier:
         held: dict[tuple[int, str], list[int]] = {}
         for place, number in enumerate(numbers, 1):
             held.setdefault(filed.closets[place], []).append(number)
-        for (_, name), those in held.items():
-            closets.put(connection, self._space, closets.open_closet(connection, self._space, room, name), those)
+        opened = closets.open_closets(connection, self._space, [(room, name) for _, name in held])
+        filed_in = ((each, closet) for closet, those in zip(opened, held.values(), strict=True) for each in those)
+        closets.put(connection, self._space, filed_in)
 
     def _log(
         self, connection: Connection, kind: change_log.Kind, first: int, *, until: int, detail: str | None = None
