@@ -70,8 +70,8 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def settle(self) -> None:
-        """Look how much there is by now, after very much came at once: a database plans by that."""
+    def analyze(self) -> None:
+        """Have the place look at how much it holds, after very much came at once: a database plans by that."""
 
     @abstractmethod
     def health(self) -> Health:
@@ -126,7 +126,7 @@ class FolderBackend(Backend):
         """Delete the folder of a space."""
         return folder.delete_space(self.path, name)
 
-    def settle(self) -> None:
+    def analyze(self) -> None:
         """Nothing: the plans of a file do not depend on that."""
 
     def health(self) -> Health:
@@ -176,9 +176,9 @@ class ServerBackend(Backend):
             clear_space(self._server.records(name), self._chroma)
         return self._server.delete(name)
 
-    def settle(self) -> None:
-        """Have the database count its rows."""
-        self._server.count()
+    def analyze(self) -> None:
+        """Have the database analyze its tables."""
+        self._server.analyze()
 
     def health(self) -> Health:
         """Whether the database and the Chroma servers answer."""
@@ -225,10 +225,10 @@ class SpreadBackend(Backend):
         """Delete a space."""
         return self._of(name).delete(name)
 
-    def settle(self) -> None:
-        """Have each database count its rows."""
+    def analyze(self) -> None:
+        """Have each database analyze its tables."""
         for each in self._parts:
-            each.settle()
+            each.analyze()
 
     def health(self) -> Health:
         """Whether all databases and Chroma servers answer."""

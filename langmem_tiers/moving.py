@@ -51,7 +51,7 @@ def move(source: Runtime, target: Runtime, advance: Callable[[str], None] = lamb
         for table, count in (counts or {}).items():
             rows[table] = rows.get(table, 0) + count
     if moved:
-        target.backend.settle()
+        target.backend.analyze()
     return MoveReport(moved=tuple(moved), there=tuple(there), rows=rows)
 
 

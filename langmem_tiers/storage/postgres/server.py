@@ -201,8 +201,8 @@ class PostgresServer:
                 connection.execute(delete(table).where(table.c.space == key))
         return True
 
-    def count(self) -> None:
-        """Have the server see what its tables hold; by itself it looks within a minute or two."""
+    def analyze(self) -> None:
+        """Have the server look at what its tables hold; by itself it does so within a minute or two."""
         with self._connection() as connection:
             connection.execute(text("SET LOCAL statement_timeout = 0"))
             for table in (*ddl.tables().values(), *ddl.keyword_tables.values()):
