@@ -42,7 +42,7 @@ def test_every_pattern_takes_linear_time(root, offline_environment):
     """Each takes at most five times as long as a simple pattern: 50 ms for 100,000 characters on two shared cores.
 
     One that only reads clauses of up to 240 characters, or a sentence of up to 1,000, may take 150 ms. The texts are
-    made from its own words. One is too slow if it is three times in a row, so that a busy machine fails nothing; one
+    made from its own words. One is too slow if it is ten times in a row, so that a busy machine fails nothing; one
     that never ends is given up by the script itself.
     """
     run = subprocess.run(
