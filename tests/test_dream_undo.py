@@ -5,6 +5,7 @@ import random
 import sys
 from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT
@@ -25,6 +26,7 @@ from langmem_tiers.dream.types import (
     Synthesis,
 )
 from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
+from langmem_tiers.knowledge import likeness
 from langmem_tiers.knowledge_graph.entities import NamedEntity, upsert_entities
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.records import Authority, Evidence
@@ -62,6 +64,15 @@ def merged(alice, two, clock):
     return report
 
 
+@pytest.fixture
+def older(monkeypatch):
+    """A version that knew another likeness of entries, until it is called."""
+    with monkeypatch.context() as patch:
+        patch.setattr(likeness, "_VERSION", "0")
+        patch.setattr(likeness, "wording", lambda _: SimpleNamespace(likeness="older"))
+        yield patch.undo
+
+
 def _dump(space):
     with space.memory.use(space.name) as store:
         return dream_making.dump(store)
@@ -69,6 +80,16 @@ def _dump(space):
 
 def _holder(alice, two):
     return alice.knowledge.get(alice.knowledge.get(two[0]).successor)
+
+
+def test_a_dream_of_an_older_version_is_undone_and_what_comes_back_is_found_by_what_says_the_same(
+    older, alice, merged, two, clock
+):
+    older()
+    alice.knowledge.save("The user spent August in Porto.")  # indexes the entries by the likeness of today
+    clock.tick(60)
+    alice.undo_dream(merged.id)
+    assert alice.knowledge.save("The user is drinking green tea.").entry.id == two[0]
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))

@@ -19,6 +19,7 @@ from langmem_tiers.context import SpaceContext
 from langmem_tiers.dream.diff import name_of
 from langmem_tiers.dream.types import DreamReport, Kept
 from langmem_tiers.errors import DreamConflict, InvalidInput, UnknownDream
+from langmem_tiers.knowledge import likeness
 from langmem_tiers.knowledge_graph.relations import resolve_entity
 from langmem_tiers.knowledge_graph.transaction import GraphTransaction
 from langmem_tiers.settings import Settings
@@ -169,6 +170,8 @@ class Restoring:
         words = [WordsRow(number=number, **{name: row[name] for name in _WORDS}) for number, row in added]
         keyword.notes.remove(self._connection, [number for number, record in changed if record.before is not None])
         keyword.notes.add(self._connection, words)
+        if not all(likeness.is_indexed(row) for _, row in added):  # the dream is of an older version
+            likeness.forget_indexed(self._connection, self._space)
         gone = [(record.table, record.before) for record in records if record.before is not None and not record.after]
         # An inactive entry has no note, but uses its text still.
         entries = {row["id"] for table, row in gone if table == "entries"}
@@ -215,7 +218,7 @@ def _same(record: ChangedRecord, wanted: Mapping[str, Any] | None, held: Mapping
 
 
 def _with_counters(record: ChangedRecord, held: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The row to restore, with its current recall counters."""
+    """The row to restore, with what is no part of it as it is now."""
     values = dict(record.after or {})
     if held is not None and record.before is not None:
         counted = BOOKKEEPING.get(record.table, frozenset())

@@ -5,7 +5,8 @@ The word is the likeness of their content: sentences that say the same have the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -53,6 +54,11 @@ def _alike(connection: Connection, space: str, likenesses: list[str]) -> dict[st
         likeness: [held[each] for each in listed if each in held and held[each].kind == "entry"]
         for likeness, listed in numbers.items()
     }
+
+
+def is_indexed(note: Mapping[str, Any]) -> bool:
+    """Whether a row of notes, if it is of an entry, has the word of its likeness."""
+    return note["kind"] != "entry" or wording(note["text"]).likeness in note["tags"].split()
 
 
 def forget_indexed(connection: Connection, space: str) -> None:

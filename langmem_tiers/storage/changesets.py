@@ -58,8 +58,9 @@ TABLES: Mapping[str, Table] = {
 BOOKKEEPING: Mapping[str, frozenset[str]] = {
     "entries": frozenset({"recall_count", "last_recalled_at"}),
     "episodes": frozenset({"recall_count", "last_recalled_at"}),
+    "notes": frozenset({"tags"}),
 }
-"""Columns that every recall writes: they are no part of what a record says."""
+"""Columns that are no part of what a record says: every recall writes them, or they follow from its words."""
 
 _Row = Mapping[str, Any]
 
