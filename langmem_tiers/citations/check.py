@@ -193,7 +193,7 @@ def _shown(space: Space, receipt: int | Receipt | Recalled | None, session: str 
     if session is not None:
         told = arguments.text(session, "session")
         with space.context.open() as store, store.reading() as connection:
-            found |= _whole(receipts.shown_for(connection, store.key, session=told, messages=None, but=None))
+            found |= _whole(receipts.shown_for(connection, store.key, told))
     if isinstance(receipt, Recalled):
         found |= {(each.space, each.drawer.number) for each in receipt.items}
         found |= {(each.space, f"{each.kind}:{each.ref}") for each in receipt.known}

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers import replies
 from langmem_tiers.clock import to_millis
@@ -36,7 +36,7 @@ from langmem_tiers.recall.candidates import ByWords, FoundDrawer
 from langmem_tiers.recall.derived_hits import AskedFor, DerivedHit
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.own_messages import OwnMessages
-from langmem_tiers.recall.request import RecallRequest, parse, searched
+from langmem_tiers.recall.request import Query, RecallRequest, parse, searched
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
 from langmem_tiers.recall.sources import (
@@ -50,6 +50,7 @@ from langmem_tiers.recall.sources import (
 )
 from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, purging, receipts
+from langmem_tiers.storage.calls import RecallCall
 from langmem_tiers.storage.receipts import KeptRecall, Shown
 from langmem_tiers.trust import secrets
 from langmem_tiers.types import (
@@ -63,8 +64,6 @@ from langmem_tiers.types import (
 )
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.models.guarded_embedder import QueryVector
     from langmem_tiers.settings import Settings
@@ -136,7 +135,7 @@ def recall(
 
 @dataclass(frozen=True, kw_only=True)
 class _FoundByWords:
-    """What is found without the vector by source, and what the model has before it.
+    """What is found without the vector by source.
 
     Relations, what is known that the message asks for, its keyword hits, and the user's messages that it needs.
     """
@@ -145,7 +144,6 @@ class _FoundByWords:
     asked: dict[str, AskedFor]
     said: dict[str, ByWords]
     own: dict[str, OwnMessages]
-    before: Before
 
     def read_ahead(self, sources: Sequence[SpaceSnapshot]) -> None:
         """Read the texts of the keyword hits: most are looked at when the vector is there."""
@@ -210,12 +208,13 @@ class Recall:
         self._deletions: list[int] = []
         # The newest recall that was stored for the same call, but is not to be given again; None: none is.
         self._not_again = 0 if request.until is None else None
+        self._call = _call(request, query)
 
     def run(self) -> Recalled:
         """Search, choose, render and store the receipt; repeating the call gives the same block."""
-        with Look(self._sources, self._request.until) as look:
+        with self._look() as look:
             self._deletions = [source.deletions for source in look.sources]
-            kept = self._made_before(look.sources[0].connection)
+            kept = self._repeatable(look.sources[0].call.made_before)
             if kept is not None:
                 return self._repeated(look.sources, kept)
             result = self._result(look)
@@ -223,8 +222,11 @@ class Recall:
 
     def result(self) -> RecallResult:
         """Search and choose, and leave no trace."""
-        with Look(self._sources, self._request.until) as look:
+        with self._look() as look:
             return self._result(look)
+
+    def _look(self) -> Look:
+        return Look(self._sources, self._request.until, self._call)
 
     def _result(self, look: Look) -> RecallResult:
         if self.query.trivial:
@@ -233,7 +235,7 @@ class Recall:
         vector = self.vector
         ranked = self._find(look.sources, vector, found)
         known = self._find_known(look.sources, vector, found.asked, ranked)
-        before = self._before(look.sources, found.before, ranked)
+        before = self._before(look.sources, ranked)
         if self._rerank.reranker is not None:
             passages = self._rerank.passages(look.sources, ranked, before, self.query, vector)
             if passages:
@@ -244,7 +246,7 @@ class Recall:
                 ranked = candidates.standing(look.sources, ranked)
                 asked = self._asked_for(look.sources, self._related(look.sources))
                 known = self._find_known(look.sources, vector, asked, ranked)
-                before = self._before(look.sources, self._seen(look.sources[0]), ranked)
+                before = self._before(look.sources, ranked)
         return self._choose(look.sources, ranked, known, before, vector)
 
     def _embed(self, look: Look) -> _FoundByWords:
@@ -258,9 +260,8 @@ class Recall:
             if asked is None or not wait([asked], _PATIENCE).done:
                 with look.left():
                     answer = self._embedder.query(self.query.text) if asked is None else asked.result()
-                if found is not None:  # as it was found, unless something changed; receipts are no changes
-                    same = look.state == seen and not altered
-                    found = replace(found, before=self._seen(look.sources[0])) if same else None
+                if look.state != seen or altered:  # what was found may not hold any more; receipts are no changes
+                    found = None
             else:
                 answer = asked.result()
         self.vector, note = answer
@@ -273,22 +274,14 @@ class Recall:
             with self._watch.stage("keyword"):
                 own = {source.name: own_messages.find(source, self.query, self._request) for source in sources}
                 said = {source.name: candidates.by_words(source, self.query, self._request) for source in sources}
-        asked = self._asked_for(sources, related)
-        with self._watch.stage("choose"):
-            return _FoundByWords(related=related, asked=asked, said=said, own=own, before=self._seen(sources[0]))
+        return _FoundByWords(related=related, asked=self._asked_for(sources, related), said=said, own=own)
 
     def _note(self, note: str | None) -> None:
         if note:
             self._notes.append(note)
 
-    def _made_before(self, connection: Connection) -> KeptRecall | None:
-        """The receipt of the same call, if it was made before and is to be given again."""
-        request = self._request
-        if request.message_id is None or request.until is not None or not request.keep_receipt:
-            return None
-        call = (request.session, request.message_id, self.query.content_hash)
-        with self._watch.stage("look_up"):
-            kept = receipts.same_call(connection, self._own.key, *call)
+    def _repeatable(self, kept: KeptRecall | None) -> KeptRecall | None:
+        """The receipt of the same call, if it is to be given again."""
         # What it showed of a space that is no longer read must not be shown again.
         read = {source.store.name for source in self._sources}
         if kept is None or all(space in read for space, *_ in kept.shown):
@@ -368,36 +361,23 @@ class Recall:
             self._go_without(vector, error)
             return derived_hits.find(sources, self.query, None, self._request, asked)
 
-    def _before(self, sources: Sequence[SpaceSnapshot], before: Before, ranked: Sequence[FoundDrawer]) -> Before:
+    def _before(self, sources: Sequence[SpaceSnapshot], ranked: Sequence[FoundDrawer]) -> Before:
         """What the model has before it, and which candidates ask the same again."""
+        shown, window = self._seen(sources[0])
         with self._watch.stage("choose"):
-            return replace(before, asked_again=selection.asked_again(sources, ranked, self.query))
+            again = selection.asked_again(sources, ranked, self.query)
+        return Before(shown=shown, window=window, query_hash=self.query.content_hash, asked_again=again)
 
-    def _seen(self, own: SpaceSnapshot) -> Before:
-        """What the window shows, and its messages' blocks; those of the whole session if no window is given."""
-        request, before = self._request, Before(query_hash=self.query.content_hash)
-        if request.repeats is not None:
-            return replace(before, **self._seen_then(own, request.repeats))
-        if request.session is None and request.window is None:
-            return before
-        seen = None if request.window is None else [each for each in request.window if each not in request.bare]
-        call = {"session": request.session, "messages": seen, "but": request.message_id}
-        shown = receipts.shown_for(own.connection, own.key, **call)  # type: ignore[arg-type]
-        window = None
-        if request.window is not None:
-            window = drawers.of_messages(own.connection, own.key, request.session, request.window)
-        return replace(before, shown=shown, window=window)
-
-    def _seen_then(self, own: SpaceSnapshot, receipt: int) -> dict[str, Any]:
-        """What the session had been shown before an earlier recall, and which messages were its last ones then."""
-        session, turns = self._request.session, self._request.window_turns
-        if session is None:
-            return {"window": ()}
-        shown = receipts.shown_for(
-            own.connection, own.key, session=session, messages=None, but=self._request.message_id, before=receipt
-        )
-        last = drawers.last_recorded(own.connection, own.key, session, most=turns, by=to_millis(self._request.now))
-        return {"shown": shown, "window": last}
+    def _seen(self, own: SpaceSnapshot) -> tuple[Collection[tuple[str, int | str]], Collection[int] | None]:
+        """What the session has been shown, and the messages in the window: now, or before an earlier recall."""
+        request = self._request
+        if request.repeats is None:
+            return own.call.shown, own.call.window
+        if request.session is None:
+            return (), ()
+        at = (own.connection, own.key, request.session)
+        shown = receipts.shown_for(*at, but=request.message_id, before=request.repeats)
+        return shown, drawers.last_recorded(*at, most=request.window_turns, by=to_millis(request.now))
 
     def _choose(
         self,
@@ -616,7 +596,9 @@ class Recall:
             if self._others_deletions() != of_others:
                 return None
             while (number := put(connection, key, kept, after=self._not_again)) is None:
-                not_again, faster = self._not_again, self._made_before(connection)
+                not_again, call = self._not_again, self._call
+                same = receipts.same_call(connection, key, call.session, call.same, call.query_hash)
+                faster = self._repeatable(same)
                 if faster is not None or self._not_again == not_again:
                     return faster
             mine = [which for space, which, _, _ in kept.shown if space == self._own.name]
@@ -650,6 +632,20 @@ class Recall:
         ]
         receipt = replace(kept.receipt, verdict="repeated", timings=self._watch.timings())
         return Recalled(block=kept.block, items=tuple(items), receipt=receipt, known=known)
+
+
+def _call(request: RecallRequest, query: Query) -> RecallCall:
+    """What is to be known of a call before anything is searched; of one that is made again, nothing as it is now."""
+    again = request.repeats is not None
+    same = request.message_id if request.keep_receipt and request.until is None else None
+    return RecallCall(
+        session=None if again else request.session,
+        message_id=request.message_id,
+        same=same,
+        query_hash=query.content_hash,
+        window=None if again else request.window,
+        bare=request.bare,
+    )
 
 
 def _without_receipt(recalled: Recalled, why: str) -> Recalled:

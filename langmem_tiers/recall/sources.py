@@ -16,7 +16,8 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.content import WITHHELD, content_hash
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
 from langmem_tiers.pointers import beside
-from langmem_tiers.storage import drawers, purging
+from langmem_tiers.storage import calls, drawers, purging
+from langmem_tiers.storage.calls import CallState, RecallCall
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry.logs import say
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 Key = tuple[str, int]
 """A drawer of some space: the name of the space, and its number there."""
+_NO_CALL = CallState()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,8 @@ class SpaceSnapshot:
     drawers_at: Moment
     deletions: int
     """How often something had been deleted by then."""
+    call: CallState = _NO_CALL
+    """Of the own space: the same call made before, and what the model has before it."""
     withheld: set[int] = field(default_factory=set)
     """The drawers found to be altered outside this package, which are left out."""
     _texts: dict[int, str | None] = field(default_factory=dict)
@@ -95,14 +99,22 @@ class SpaceSnapshot:
 
 
 @contextmanager
-def snapshots(sources: Sequence[RecallSource], until: datetime | None = None) -> Iterator[list[SpaceSnapshot]]:
-    """A snapshot of each source, the space itself first; with `until`, of what was said by then."""
+def snapshots(
+    sources: Sequence[RecallSource], until: datetime | None = None, call: RecallCall | None = None
+) -> Iterator[list[SpaceSnapshot]]:
+    """A snapshot of each source, the space itself first; with `until`, of what was said by then.
+
+    With a `call`, what the space itself knows of it is read along.
+    """
     told_by = None if until is None else to_millis(until)
     with ExitStack() as stack:
         taken: list[SpaceSnapshot] = []
         for source in sources:
             store, connection = source.store, stack.enter_context(source.reading())
-            now, deletions = purging.moment(connection, store.key, told_by)
+            if call is None or taken:
+                (now, deletions), state = purging.moment(connection, store.key, told_by), _NO_CALL
+            else:
+                now, deletions, state = calls.begin(connection, store.key, call, told_by)
             taken.append(
                 SpaceSnapshot(
                     name=store.name,
@@ -113,6 +125,7 @@ def snapshots(sources: Sequence[RecallSource], until: datetime | None = None) ->
                     moment=now,
                     drawers_at=source.before or now,
                     deletions=deletions,
+                    call=state,
                 )
             )
         yield taken
@@ -121,8 +134,8 @@ def snapshots(sources: Sequence[RecallSource], until: datetime | None = None) ->
 class Look:
     """Snapshots of the sources, left while a model is waited for and taken anew after that: no transaction waits."""
 
-    def __init__(self, sources: Sequence[RecallSource], until: datetime | None = None) -> None:
-        self._of = (sources, until)
+    def __init__(self, sources: Sequence[RecallSource], until: datetime | None, call: RecallCall | None) -> None:
+        self._of = (sources, until, call)
         self._open = ExitStack()
         self.sources: list[SpaceSnapshot] = []
 

@@ -6,7 +6,8 @@ request it has been purged.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from sqlalchemy import Connection, func, select
 
@@ -22,7 +23,9 @@ PARTS: tuple[Part, ...] = ("rows", "file", "chroma")
 _WANTED, _AT, _NOW = "purge:wanted", "purge:wanted_at", "purge:now"
 LATEST = facts.least(_WANTED)
 """As part of a statement: the number of the latest request, 0 if there was none."""
-_SEEN = Prepared(select(func.max(changes.c.position), LATEST, rooms.LAST_DRAWER_EVER).where(*here(changes)))
+SEEN = select(func.max(changes.c.position), LATEST, rooms.LAST_DRAWER_EVER).where(*here(changes))
+"""As part of a statement: what `as_moment` is made of."""
+_SEEN = Prepared(SEEN)
 WORDS = "purge:words"
 """Counts changes that left words of replaced notes in the keyword index; there is none while it holds none."""
 
@@ -42,7 +45,13 @@ def wanted(connection: Connection, space: str) -> int:
 
 def moment(connection: Connection, space: str, until: int | None = None) -> tuple[Moment, int]:
     """The moment that a connection sees, as the change log has it, and the number of the latest request by then."""
-    ((head, latest, last_drawer),) = _SEEN.rows(connection, space=space)
+    (seen,) = _SEEN.rows(connection, space=space)
+    return as_moment(connection, seen, until)
+
+
+def as_moment(connection: Connection, seen: Sequence[Any], until: int | None = None) -> tuple[Moment, int]:
+    """The same from a row of `SEEN`."""
+    head, latest, last_drawer = seen
     return Moment(connection, int(head or 0), until, last_drawer=plausible(last_drawer)), int(latest)
 
 

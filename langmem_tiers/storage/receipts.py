@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, LargeBinary, bindparam, delete, func, insert, not_, or_, select
+from sqlalchemy import Connection, LargeBinary, Text, bindparam, delete, func, insert, not_, or_, select
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.content import WITHHELD
@@ -19,7 +19,7 @@ from langmem_tiers.storage.notes import NoteKind
 from langmem_tiers.storage.packed_text import packed, unpacked
 from langmem_tiers.storage.schema import receipts
 from langmem_tiers.storage.sealed_text import is_intact
-from langmem_tiers.storage.statements import Prepared, here, listed
+from langmem_tiers.storage.statements import Prepared, here
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Candidate, KnownCandidate, Receipt
 
@@ -54,8 +54,9 @@ _CALL = (
     *here(receipts, message_id=bindparam("message_id"), query_hash=bindparam("query_hash")),
     receipts.c.session.is_not_distinct_from(bindparam("session")),
 )
-_KEPT = (receipts.c.number, receipts.c.shown, receipts.c.block, receipts.c.body)
-_SAME_CALL = Prepared(select(*_KEPT).where(*_CALL).order_by(receipts.c.number.desc()).limit(1))
+KEPT = (receipts.c.number, receipts.c.shown, receipts.c.block, receipts.c.body)
+"""As part of a statement: the columns that `kept_of` reads a recall from."""
+_SAME_CALL = Prepared(select(*KEPT).where(*_CALL).order_by(receipts.c.number.desc()).limit(1))
 # The body is given as it is stored.
 _TYPES = {name: receipts.c[name].type for name in _GIVEN} | {"body": LargeBinary()}
 _NEW = select(*(bindparam(name, type_=kind) for name, kind in _TYPES.items()), _NEXT).where(
@@ -63,12 +64,12 @@ _NEW = select(*(bindparam(name, type_=kind) for name, kind in _TYPES.items()), _
     ~select(receipts.c.number).where(*_CALL, receipts.c.number > bindparam("after")).exists(),
 )
 _PUT = Prepared(insert(receipts).from_select([*_GIVEN, "number"], _NEW).returning(receipts.c.number))
-_OF_SESSION = select(receipts.c.shown).where(*here(receipts, session=bindparam("session")))
-_BUT = receipts.c.message_id.is_distinct_from(bindparam("but"))
-_BEFORE = receipts.c.number < bindparam("before")
-_SHOWN, _SHOWN_BUT = Prepared(_OF_SESSION), Prepared(_OF_SESSION.where(_BUT))
-_SHOWN_BEFORE, _SHOWN_BUT_BEFORE = Prepared(_OF_SESSION.where(_BEFORE)), Prepared(_OF_SESSION.where(_BUT, _BEFORE))
-_SHOWN_FOR = Prepared(_OF_SESSION.where(_BUT, listed(receipts.c.message_id)))
+_BUT = bindparam("but", type_=Text)
+_SHOWN = Prepared(
+    select(receipts.c.shown)
+    .where(*here(receipts, session=bindparam("session")), receipts.c.number < bindparam("before"))
+    .where(or_(_BUT.is_(None), receipts.c.message_id.is_distinct_from(_BUT)))
+)
 
 
 def put(
@@ -110,39 +111,29 @@ def put(
 
 
 def same_call(
-    connection: Connection, space: str, session: str | None, message_id: str, query_hash: bytes
+    connection: Connection, space: str, session: str | None, message_id: str | None, query_hash: bytes
 ) -> KeptRecall | None:
-    """The newest recall made for this message with this text."""
+    """The newest recall made for this message with this text; None if there is none, or no message."""
     call = {"space": space, "session": session, "message_id": message_id, "query_hash": query_hash}
-    return next(map(_kept, _SAME_CALL.rows(connection, **call)), None)
+    return next(map(kept_of, _SAME_CALL.rows(connection, **call)), None)
 
 
 def shown_for(
-    connection: Connection,
-    space: str,
-    *,
-    session: str | None,
-    messages: Collection[str] | None,
-    but: str | None,
-    before: int | None = None,
+    connection: Connection, space: str, session: str, *, but: str | None = None, before: int | None = None
 ) -> set[tuple[str, int | str]]:
-    """Space and number, or name, of what the blocks of these messages show; None means the whole session.
+    """Space and number, or name, of what the blocks of a session show.
 
     The block of the message `but` is left out: it is the one being made. With the number of a receipt, only what was
-    shown `before` it counts, in the whole session.
+    shown `before` it counts.
     """
-    given = {"space": space, "session": session}
-    if but is not None:
-        given["but"] = but
-    if before is not None:
-        earlier = _SHOWN_BEFORE if but is None else _SHOWN_BUT_BEFORE
-        found = earlier.rows(connection, **given, before=before)
-    elif messages is None:
-        found = (_SHOWN if but is None else _SHOWN_BUT).rows(connection, **given)
-    else:
-        found = _SHOWN_FOR.among(connection, messages, **{"but": None, **given})
-    lists = [_shown(shown) for (shown,) in found]
-    return {(space, number) for shown in lists for space, number, _, _ in shown or ()}
+    upto = _NEVER if before is None else before
+    rows = _SHOWN.rows(connection, space=space, session=session, but=but, before=upto)
+    return shown_of(shown for (shown,) in rows)
+
+
+def shown_of(stored: Iterable[str]) -> set[tuple[str, int | str]]:
+    """Space and number, or name, of what these stored lists say was shown."""
+    return {(space, name) for each in stored for space, name, _, _ in _shown(each) or ()}
 
 
 def forget(connection: Connection, space: str, names: Collection[str], *, kind: NoteKind = "entry") -> int:
@@ -172,15 +163,15 @@ def latest(
     given, number = {} if session is None else {"session": session}, receipts.c.number
     within = [] if before is None else [number < before]
     within += [] if after is None else [number > after]
-    wanted = select(*_KEPT).where(*here(receipts, space, **given), *within)
+    wanted = select(*KEPT).where(*here(receipts, space, **given), *within)
     wanted = wanted.order_by(number.desc() if after is None else number).limit(most)
-    return [kept.receipt for row in connection.execute(wanted) if (kept := _kept(row)) is not None]
+    return [kept.receipt for row in connection.execute(wanted) if (kept := kept_of(row)) is not None]
 
 
 def one(connection: Connection, space: str, number: int) -> Receipt | None:
     """The receipt with a number."""
-    row = connection.execute(select(*_KEPT).where(*here(receipts, space, number=number))).first()
-    kept = None if row is None else _kept(row)
+    row = connection.execute(select(*KEPT).where(*here(receipts, space, number=number))).first()
+    kept = None if row is None else kept_of(row)
     return None if kept is None else kept.receipt
 
 
@@ -210,7 +201,7 @@ def count(connection: Connection, space: str) -> int:
     return connection.execute(select(func.max(receipts.c.number)).where(*here(receipts, space))).scalar() or 0
 
 
-def _kept(row: Sequence[Any]) -> KeptRecall | None:
+def kept_of(row: Sequence[Any]) -> KeptRecall | None:
     """The recall in a row; None, with a warning, if it cannot be read: it is a log of a recall, not a memory."""
     number, listed_items, block, stored = row
     shown = None if block == WITHHELD else _shown(listed_items)
