@@ -46,13 +46,15 @@ def in_entries(
     return {ref: later.on(_of_entry(entry)) or over[ref] for ref, entry in entries.items()}
 
 
-def in_drawers(store: SpaceStore, moment: Moment, numbers: Collection[int], at: datetime) -> dict[int, tuple[str, ...]]:
-    """For each drawer of which something no longer holds at a time, what says so."""
-    over = outdated.in_drawers(store.graph.view(moment), moment.connection, store.key, numbers, to_millis(at))
+def in_drawers(
+    store: SpaceStore, moment: Moment, given: Mapping[int, Drawer] | Collection[int], at: datetime
+) -> dict[int, tuple[str, ...]]:
+    """For each drawer, given whole or by number, of which something no longer holds at a time, what says so."""
+    over = outdated.in_drawers(store.graph.view(moment), moment.connection, store.key, given, to_millis(at))
     found = {number: tuple(f"no longer: {each.text}" for each in those) for number, those in over.items()}
     later = _LaterWords.until(store, moment, at)
     if later:
-        said = drawers.read(moment.connection, store.key, numbers)
+        said = given if isinstance(given, Mapping) else drawers.read(moment.connection, store.key, given)
         told = {number: later.on(_of_drawer(drawer)) for number, drawer in said.items() if drawer.role == "user"}
         found |= {number: those for number, those in told.items() if those}
     return found

@@ -56,6 +56,7 @@ from langmem_tiers.trust import secrets
 from langmem_tiers.types import (
     Candidate,
     CandidateVerdict,
+    Drawer,
     KnownVerdict,
     Recalled,
     RecalledItem,
@@ -484,16 +485,18 @@ class Recall:
         header = rendering.header(known=bool(known), best_first=best_first) + rendering.MORE
         budget = self._request.token_budget - self._count(rendering.render([""], header))
         budget -= sum(tokens for _, tokens in known)
+        most = self._request.item_characters(chosen.of_asked())
+        keys = [found.key for found in chosen.passed]
+        whole = read_drawers(sources, keys, vector, longer_than=min(most, default=0))
         packed = rendering.pack(
-            sources,
             chosen.passed,
+            whole,
             terms=self.query.terms,
-            vector=vector,
             budget=budget,
-            most=self._request.item_characters(chosen.of_asked()),
+            most=most,
             count=self._count,
             names=chosen.names,
-            ended=self._ended(sources, [found.key for found in chosen.passed]),
+            ended=self._ended(sources, whole.drawers),
             waiting=waiting,
             best_first=best_first,
         )
@@ -508,12 +511,12 @@ class Recall:
             chosen.verdicts.update(dict.fromkeys(((source.name, number) for number in altered), "withheld"))
             self._note(f"withheld: altered words in {source.name}: {altered}" if altered else None)
 
-    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Collection[Key]) -> dict[Key, tuple[str, ...]]:
+    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Mapping[Key, Drawer]) -> dict[Key, tuple[str, ...]]:
         """What says that the chosen drawers no longer hold."""
         ended: dict[Key, tuple[str, ...]] = {}
         for source in sources:
-            numbers = [number for space, number in chosen if space == source.name]
-            those = standing.in_drawers(source.store, source.moment, numbers, self._request.as_of)
+            said = {number: drawer for (space, number), drawer in chosen.items() if space == source.name}
+            those = standing.in_drawers(source.store, source.moment, said, self._request.as_of)
             ended |= {(source.name, number): words for number, words in those.items()}
         return ended
 
@@ -617,8 +620,8 @@ class Recall:
 
     def _repeated(self, sources: Sequence[SpaceSnapshot], kept: KeptRecall) -> Recalled:
         numbered = [(space, which) for space, which, _, _ in kept.shown if isinstance(which, int)]
-        whole = read_drawers(sources, numbered)
-        over = self._ended(sources, numbered)
+        whole = read_drawers(sources, numbered).drawers
+        over = self._ended(sources, whole)
         named = [
             ((space, which), score, tokens) for space, which, score, tokens in kept.shown if isinstance(which, str)
         ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from langmem_tiers import block_lines
 from langmem_tiers.fencing import CLOSING, OPENING, escape
@@ -17,12 +16,9 @@ from langmem_tiers.language.quotation_signs import Quotation
 from langmem_tiers.language.quotations import marked, origins, quoted_in, whole_lines
 from langmem_tiers.language.words import occurs
 from langmem_tiers.recall.candidates import FoundDrawer
-from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_drawers
+from langmem_tiers.recall.sources import Key, WholeDrawers
 from langmem_tiers.trust import safety
 from langmem_tiers.types import Drawer, RecalledItem
-
-if TYPE_CHECKING:
-    from langmem_tiers.storage.embedding_cache import Vectors
 
 Span = tuple[int, int]
 
@@ -207,11 +203,10 @@ class Packed:
 
 
 def pack(
-    sources: Sequence[SpaceSnapshot],
     chosen: Sequence[FoundDrawer],
+    whole: WholeDrawers,
     *,
     terms: Sequence[str],
-    vector: Vectors | None,
     budget: int,
     most: Sequence[int],
     count: Callable[[str], int],
@@ -227,23 +222,21 @@ def pack(
     session stand together, sessions in order of time; with `best_first`, those with what the message needs and still
     holds come before the others.
     """
-    whole = read_drawers(sources, [found.key for found in chosen])
-    hits = nearest_pieces(sources, whole, vector, min(most, default=0))
     # A question stays if what follows it in the conversation is shown, and if it is all that is looked for.
     places = {(found.space, found.facts.room, found.facts.place) for found in chosen}
     packed: list[tuple[RecalledItem, str]] = []
     left_out: list[Key] = []
     for found, longest in zip(chosen, most, strict=True):
         # Caches may be slightly ahead of these snapshots: what is missing in them is left to the next recall.
-        drawer, over = whole.get(found.key), (ended or {}).get(found.key, ())
+        drawer, over = whole.drawers.get(found.key), (ended or {}).get(found.key, ())
         # Where something was left out, there may be no room for even one word.
         if drawer is None or (left_out and count(render_item(drawer, "", over)) > budget):
             left_out.append(found.key)
             continue
-        quoted = quoted_in(drawer)
+        quoted, nearest = quoted_in(drawer), whole.nearest.get(found.key)
         answered = (found.space, found.facts.room, found.facts.place + 1) in places
         for length in (int(longest * share) for share in _SHARES):
-            said = excerpt(drawer.content, terms, length, hits.get(found.key), names, asking=answered, quoted=quoted)
+            said = excerpt(drawer.content, terms, length, nearest, names, asking=answered, quoted=quoted)
             line = render_item(drawer, said, over, quoted, (waiting or {}).get(found.key, ()))
             tokens = count(line + "\n")
             if tokens <= budget:
@@ -273,19 +266,3 @@ def _in_order(packed: Sequence[tuple[RecalledItem, str]], needed: Mapping[Key, f
         return -best, items[0].drawer.said_at, room
 
     return [line for room in sorted(sessions, key=place) for _, line in sessions[room]]
-
-
-def nearest_pieces(
-    sources: Sequence[SpaceSnapshot], whole: Mapping[Key, Drawer], vector: Vectors | None, most: int
-) -> dict[Key, Span]:
-    """For drawers of more than `most` characters, the position of the piece closest to the query."""
-    long = [name for name, drawer in whole.items() if len(drawer.content) > most]
-    found: dict[Key, Span] = {}
-    if vector is None or not long:
-        return found
-    for source in sources:
-        numbers = [number for space, number in long if space == source.name]
-        if numbers and source.store.vectors is not None:
-            for number, span in source.store.vectors.nearest_pieces(source.drawers_at, vector, numbers).items():
-                found[source.name, number] = span
-    return found

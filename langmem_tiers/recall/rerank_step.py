@@ -45,8 +45,7 @@ class RerankStep:
         if not judges and not any(each.score >= self._request.threshold for each in given):
             return []
         most = self._how.item_characters
-        whole = read_drawers(sources, [found.key for found in given])
-        hits = rendering.nearest_pieces(sources, whole, vector, most)
+        whole = read_drawers(sources, [found.key for found in given], vector, longer_than=most)
         return [
             Passage(
                 space=found.space,
@@ -55,11 +54,11 @@ class RerankStep:
                 session=drawer.session,
                 speaker=drawer.speaker or drawer.role,
                 said_at=drawer.said_at,
-                text=rendering.excerpt(drawer.content, query.terms, most, hits.get(found.key)),
+                text=rendering.excerpt(drawer.content, query.terms, most, whole.nearest.get(found.key)),
                 score=round(found.score, 4),
             )
             for found in given
-            if (drawer := whole.get(found.key)) is not None
+            if (drawer := whole.drawers.get(found.key)) is not None
         ]
 
     def rank(self, question: str, ranked: Sequence[FoundDrawer], passages: Sequence[Passage]) -> list[FoundDrawer]:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -16,12 +16,15 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.content import WITHHELD, content_hash
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
 from langmem_tiers.pointers import beside
-from langmem_tiers.storage import calls, drawers, purging
+from langmem_tiers.storage import calls, drawers, embedding_cache, purging
 from langmem_tiers.storage.calls import CallState, RecallCall
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer
+
+if TYPE_CHECKING:
+    from langmem_tiers.storage.embedding_cache import Vectors
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +81,16 @@ class SpaceSnapshot:
             text = found[number][1] if number in found else None
             self._texts[number] = text if text is not None and self.is_intact(number, text) else None
         return ((number, text) for number in numbers if (text := self._texts[number]) is not None)
+
+    def whole(
+        self, numbers: Sequence[int], vector: Vectors | None, longer_than: int
+    ) -> tuple[dict[int, Drawer], dict[int, tuple[int, int]]]:
+        """Whole drawers, and the nearest piece of those that are longer, if there is a vector; see `read_drawers`."""
+        said, model = dict(self.texts(numbers)), self.store.model
+        long = {number for number, text in said.items() if len(text) > longer_than}
+        if vector is None or model is None or not long:
+            return drawers.with_texts(self.connection, self.key, said), {}
+        return embedding_cache.with_nearest_pieces(self.connection, self.key, model, vector, said, long)
 
     def is_intact(self, number: int, text: str) -> bool:
         """Whether a drawer has the words that were stored; if not, it is noted as withheld."""
@@ -159,14 +172,29 @@ class Look:
         self.__enter__()
 
 
-def read_drawers(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[Key, Drawer]:
-    """Current drawers in full, by space and number; the pointers of a fallback say its name."""
-    return {
-        (source.name, number): drawer if source.own else replace(drawer, pointer=source.reference(drawer.pointer))
-        for source, numbers in _by_source(sources, wanted)
-        for number, drawer in drawers.read(source.connection, source.key, numbers).items()
-        if source.is_intact(number, drawer.content)
-    }
+@dataclass(kw_only=True)
+class WholeDrawers:
+    """Current drawers in full, by space and number, and where in the long ones the piece nearest to the query stands.
+
+    The pointers of a fallback say its name.
+    """
+
+    drawers: dict[Key, Drawer] = field(default_factory=dict)
+    nearest: dict[Key, tuple[int, int]] = field(default_factory=dict)
+
+
+def read_drawers(
+    sources: Sequence[SpaceSnapshot], wanted: Iterable[Key], vector: Vectors | None = None, *, longer_than: int = 0
+) -> WholeDrawers:
+    """Drawers in full, without reading texts again; with a vector, also the nearest pieces of the longer ones."""
+    found = WholeDrawers()
+    for source, numbers in _by_source(sources, wanted):
+        whole, nearest = source.whole(numbers, vector, longer_than)
+        for number, drawer in whole.items():
+            named = drawer if source.own else replace(drawer, pointer=source.reference(drawer.pointer))
+            found.drawers[source.name, number] = named
+        found.nearest |= {(source.name, number): span for number, span in nearest.items()}
+    return found
 
 
 def read_texts(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[Key, str]:

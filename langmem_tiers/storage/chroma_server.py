@@ -261,10 +261,6 @@ class ServerVectors(Shelf):
             return {}
         return {number: similarity for number, similarity in near.items() if number != drawer}
 
-    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
-        """Start and stop of the chunk of each of these drawers that is nearest to the query."""
-        return embedding_cache.nearest_pieces(moment.connection, self._space, self.model, query, drawers)
-
     def _gone(self, change: Change) -> list[str]:
         out = change.kind in change_log.OUT_OF_INDEX
         return [f"{change.subject}.{ordinal}" for ordinal in range(change.until if out else 0)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -265,10 +265,10 @@ def of_messages(connection: Connection, space: str, session: str | None, message
 
 
 _OF_DRAWER = (
-    *("number", "place", "role", "origin", "speaker", "content", "said_at", "recorded_at", "tags", "superseded_by"),
+    *("number", "place", "role", "origin", "speaker", "said_at", "recorded_at", "tags", "superseded_by"),
     *("recall_count", "last_recalled_at", "project", "task"),
 )
-_WHOLE = (
+BESIDE_TEXT = (
     select(
         *(drawers.c[name] for name in _OF_DRAWER),
         rooms.c.session,
@@ -286,7 +286,10 @@ _WHOLE = (
     )
     .where(*here(drawers))
 )
+"""What `as_drawer` needs of drawers beside their texts."""
+_WHOLE = BESIDE_TEXT.add_columns(drawers.c.content)
 _OF_NUMBERS = Prepared(_WHOLE.where(listed(drawers.c.number)))
+_BESIDE_TEXTS = Prepared(BESIDE_TEXT.where(listed(drawers.c.number)))
 _AT_PLACE = Prepared(_WHOLE.where(drawers.c.room == bindparam("room"), drawers.c.place == bindparam("place")))
 
 
@@ -294,6 +297,12 @@ def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int
     """Whole drawers by number, including superseded ones."""
     found = map(_drawer, _OF_NUMBERS.among(connection, sorted(numbers), space=space))
     return {drawer.number: drawer for drawer in found}
+
+
+def with_texts(connection: Connection, space: str, said: Mapping[int, str]) -> dict[int, Drawer]:
+    """Whole drawers by number, of which the texts are read already."""
+    rows = _BESIDE_TEXTS.among(connection, sorted(said), space=space)
+    return {row[0]: as_drawer(row, said[row[0]]) for row in rows}
 
 
 _EXISTING = select(drawers.c.number).where(*here(drawers), listed(drawers.c.number))
@@ -469,7 +478,13 @@ def count_recalled(connection: Connection, space: str, numbers: Collection[int],
 
 
 def _drawer(row: Sequence[Any]) -> Drawer:
-    number, place, role, origin, speaker, content, said_at, recorded_at, tags, superseded_by, *others = row
+    *beside, content = row
+    return as_drawer(beside, content)
+
+
+def as_drawer(row: Sequence[Any], content: str) -> Drawer:
+    """The drawer in a row of `BESIDE_TEXT` with its text."""
+    number, place, role, origin, speaker, said_at, recorded_at, tags, superseded_by, *others = row
     recall_count, last_recalled_at, project, task, session, address_wing, address_room, message_id, *named = others
     wing, closet = named
     return Drawer(

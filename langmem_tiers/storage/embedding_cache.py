@@ -19,6 +19,7 @@ from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
 from langmem_tiers.storage.change_log import ranges
 from langmem_tiers.storage.database import Database
+from langmem_tiers.storage.drawers import BESIDE_TEXT, as_drawer
 from langmem_tiers.storage.schema import chunks, drawers, embeddings, facts, notes
 from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import (
@@ -33,6 +34,7 @@ from langmem_tiers.storage.statements import (
     upsert,
 )
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.types import Drawer
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +89,12 @@ _OF_DRAWERS = (
     .where(*here(chunks), listed(chunks.c.drawer))
 )
 _VECTORS = Prepared(_OF_DRAWERS)
-_PIECES = Prepared(_OF_DRAWERS.with_only_columns(chunks.c.drawer, chunks.c.start, chunks.c.stop, embeddings.c.vector))
+_WITH_PIECES = Prepared(
+    BESIDE_TEXT.add_columns(chunks.c.start, chunks.c.stop, embeddings.c.vector)
+    .outerjoin(chunks, numbered(chunks, drawers.c.number, "drawer"))
+    .outerjoin(embeddings, _VECTOR)
+    .where(listed(drawers.c.number))
+)
 _STANDING_VECTORS = (
     select(chunks.c.drawer, chunks.c.ordinal, embeddings.c.vector)
     .select_from(_STANDING_CHUNKS.join(embeddings, _VECTOR))
@@ -189,19 +196,26 @@ def of_drawers(
     return _chunk_vectors(rows, dimension or known_dimension(connection, space, model)) if rows else None
 
 
-def nearest_pieces(
-    connection: Connection, space: str, model: str, query: Vectors, numbers: Collection[int]
-) -> dict[int, tuple[int, int]]:
-    """Start and stop of the chunk of each of these drawers that is nearest to a query vector."""
+def with_nearest_pieces(
+    connection: Connection, space: str, model: str, query: Vectors, said: Mapping[int, str], wanted: Collection[int]
+) -> tuple[dict[int, Drawer], dict[int, tuple[int, int]]]:
+    """Whole drawers by number, and of those that are `wanted`, start and stop of the chunk nearest to a query vector.
+
+    Their texts are read already.
+    """
+    beside: dict[int, Sequence[Any]] = {}
     best: dict[int, tuple[float, tuple[int, int]]] = {}
-    rows = _PIECES.among(connection, sorted(numbers), space=space, model=model)
+    rows = _WITH_PIECES.among(connection, sorted(said), space=space, model=model)
     vectors = each_unpacked([stored for *_, stored in rows], len(query))
-    for (drawer, start, stop, _), vector in zip(rows, vectors, strict=True):
-        if vector is not None:
+    for (*row, start, stop, _), vector in zip(rows, vectors, strict=True):
+        drawer = row[0]
+        beside[drawer] = row
+        if drawer in wanted and vector is not None:
             similarity = float(vector @ query)
             if drawer not in best or similarity > best[drawer][0]:
                 best[drawer] = similarity, (start, stop)
-    return {drawer: span for drawer, (_, span) in best.items()}
+    whole = {drawer: as_drawer(row, said[drawer]) for drawer, row in beside.items()}
+    return whole, {drawer: span for drawer, (_, span) in best.items()}
 
 
 def named(connection: Connection, space: str, model: str) -> set[tuple[int, int]]:

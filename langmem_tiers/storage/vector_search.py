@@ -331,9 +331,6 @@ class VectorIndex(Protocol):
     def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
         """The drawers nearest to one, with their cosine similarity, best first."""
 
-    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
-        """Start and stop of the chunk of each of these drawers that is nearest to the query."""
-
 
 class VectorSearch:
     """Finds the drawers nearest to a query vector.
@@ -391,10 +388,6 @@ class VectorSearch:
         own = embedding_cache.of_drawers(moment.connection, self._space, self._model, [drawer])
         near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
         return {number: similarity for number, similarity in near.items() if number != drawer}
-
-    def nearest_pieces(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, tuple[int, int]]:
-        """Start and stop of the chunk of each of these drawers that is nearest to the query."""
-        return embedding_cache.nearest_pieces(moment.connection, self._space, self._model, query, drawers)
 
     def bytes_held(self) -> int:
         """How much memory the vectors take, with what is mapped."""
