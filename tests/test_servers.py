@@ -630,6 +630,21 @@ def test_a_chroma_server_that_hangs_does_not_hold_up_the_work(address, chroma, m
         until(memory.flush)
 
 
+def test_while_another_process_holds_a_space_recall_answers_without_a_receipt(address):
+    hasty = Settings(storage=StorageSettings(busy_timeout=0.2))
+    with opened(address) as other, opened(address, settings=hasty) as memory:
+        alice, question = memory.user("alice"), "Which badge does the archive have?"
+        said(alice, BADGE)
+        memory.flush()
+        with other.use("users/alice") as held, held.writing():
+            without = alice.recall(question)
+        assert BADGE in without.block
+        assert (without.receipt.number, alice.receipts()) == (0, ())
+        assert "no receipt was kept: " in without.receipt.notes[-1]
+        again = alice.recall(question)
+        assert (again.block, again.receipt.number) == (without.block, 1)
+
+
 def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(postgres, address, offline_environment):
     with opened(address) as memory:
         said(memory.user("alice"), BADGE)
