@@ -26,6 +26,8 @@ _PLACE = 0.5
 # In a smaller memory, words are weighed as if it had this many records: a word in both of two records is not
 # necessarily common.
 _FEWEST = 200
+# One in so many records is looked at first, for a share that the best ones have at least.
+_SOME = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,10 @@ class Covered:
 
     def best(self, most: int) -> dict[int, float]:
         """The best records with their shares, best first; newest first among equals."""
-        last = len(self.shares) - most
-        least = np.partition(self.shares, last)[last] if last > 0 else 0.0
-        near = np.flatnonzero(self.shares >= least)  # sorting all of them would take longer than finding them
+        # Sorting all of them would take longer than finding those that may be among the best, and so would looking at
+        # all for the least of these, which is no less than it is among some.
+        near = np.flatnonzero(self.shares >= _least_of_best(self.shares[::_SOME], most))
+        near = near[self.shares[near] >= _least_of_best(self.shares[near], most)]
         chosen = near[np.lexsort((-self.numbers[near], -self.shares[near]))[:most]]
         return dict(zip(self.numbers[chosen].tolist(), self.shares[chosen].tolist(), strict=True))
 
@@ -49,6 +52,12 @@ class Covered:
             return np.zeros(len(wanted))
         places = np.searchsorted(self.numbers, wanted).clip(max=len(self.numbers) - 1)
         return np.where(self.numbers[places] == wanted, self.shares[places], 0.0)
+
+
+def _least_of_best(shares: NDArray[np.float64], most: int) -> float:
+    """The least of so many best shares; 0 if there are no more."""
+    last = len(shares) - most
+    return float(np.partition(shares, last)[last]) if last > 0 else 0.0
 
 
 def coverage(holding: Sequence[Held], total: int) -> Covered:
@@ -63,7 +72,7 @@ def coverage(holding: Sequence[Held], total: int) -> Covered:
     gained = np.zeros(1 + max(int(numbers[-1]) for numbers, _ in parts))
     for numbers, weight in parts:
         gained[numbers] += weight  # a word lists a record once
-    held = np.flatnonzero(gained)
+    held = np.flatnonzero(gained > 0)  # a seventh of what numpy takes for the numbers themselves
     return Covered(held, gained[held] / sum(weights))
 
 

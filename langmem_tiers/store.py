@@ -190,6 +190,7 @@ class FolderStore(SpaceStore):
 
     folder: Path
     index_file: IndexFile
+    words: Postings
     columns: DrawerColumns
     vectors: VectorSearch | None
 
@@ -249,7 +250,8 @@ class FolderStore(SpaceStore):
 
     def bytes_held(self) -> int:
         """How much memory it takes, about, with what is mapped from files."""
-        drawers = self.columns.bytes_held() + (0 if self.vectors is None else self.vectors.bytes_held())
+        drawers = self.words.bytes_held() + self.columns.bytes_held()
+        drawers += 0 if self.vectors is None else self.vectors.bytes_held()
         return _OPEN + drawers + (_CHROMA if self.chroma is not None and self.chroma.owned else 0)
 
     def write_index_file(self, stop: Callable[[], bool] = lambda: False) -> None:

@@ -241,6 +241,19 @@ def test_only_so_many_numbers_are_kept_and_the_oldest_lists_go_first(alice):
         assert list(few._lists) == ["kettle", "garden"]
 
 
+def test_a_large_space_keeps_more_and_all_that_is_kept_counts_as_memory(alice, monkeypatch):
+    monkeypatch.setattr(keyword, "_KEPT", 300)
+    alice.track([user(" ".join(WORDS), str(number)) for number in range(100)], session="s")
+    alice.flush()
+    with alice.context.open() as store, store.reading() as connection:
+        others = store.bytes_held() - store.words.bytes_held()
+        for word in WORDS:  # five lists of a hundred numbers
+            store.words.holding(moment(connection, HERE), [word])
+        assert len(store.words) == len(WORDS)
+        assert store.words.bytes_held() >= 8 * 100 * len(WORDS)
+        assert store.bytes_held() == others + store.words.bytes_held()
+
+
 def test_words_that_nothing_holds_are_not_kept_for_ever(alice):
     alice.track([user("robot")], session="s")
     alice.flush()

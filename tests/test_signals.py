@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langmem_tiers import Memory, RecallSettings, Turn
 from langmem_tiers.language.first_person import PREFERS, TELLS, prefers, statements, tells
 from langmem_tiers.language.questions import TimeSpan, asks_advice, spans
-from langmem_tiers.matching import coverage, matched, rarity
+from langmem_tiers.matching import Covered, coverage, matched, rarity
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.scoring import DrawerSpeaker, asked, evidence, nearness
 from langmem_tiers.writing import turns
@@ -99,6 +99,14 @@ def test_coverage_is_that_of_a_plain_implementation(words, total):
     assert found.best(100) == pytest.approx(expected)
     assert of(found, range(45)) == pytest.approx({drawer: expected.get(drawer, 0.0) for drawer in range(45)})
     assert all(0 < share <= 1 + 1e-9 for share in expected.values())
+
+
+@given(st.data())
+def test_the_best_of_very_many_records_are_those_of_all_sorted(data):
+    shares = np.array(data.draw(st.lists(st.sampled_from([0.1, 0.25, 0.5, 0.75, 1.0]), max_size=200)))
+    found, most = Covered(np.arange(len(shares)) + 1, shares), data.draw(st.integers(1, 60))
+    expected = sorted(zip((-shares).tolist(), (-found.numbers).tolist(), strict=True))[:most]
+    assert list(found.best(most).items()) == [(-number, -share) for share, number in expected]
 
 
 # Nonsense that neither the stemmer changes nor the palace tags.

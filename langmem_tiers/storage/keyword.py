@@ -149,8 +149,8 @@ def held(said: Sequence[int] | Numbers, place: Sequence[int] | Numbers) -> Held:
 
 # A word in more drawers than this says little, and is left out if another one says more.
 _COMMON = 50_000
-# Numbers kept in memory, all words together; 8 bytes each.
-_KEPT = 4_000_000
+# Numbers kept in memory, all words together, 8 bytes each: so many, or this multiple of the drawers of a larger space.
+_KEPT, _KEPT_A_DRAWER = 4_000_000, 16
 # Overhead of a list, counted in numbers.
 _LIST = 40
 _NOTHING: Held = (np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -188,10 +188,11 @@ class Postings:
     """Answers which drawers contain a word; drawers superseded in the meantime may be among them.
 
     Lists are kept up to the last drawer that has been filed in a closet, when the index has its category words.
-    A word in `common` drawers or more is left out if others say more; about `kept` numbers stay in memory.
+    A word in `common` drawers or more is left out if others say more. About `kept` numbers stay in memory; by default
+    four million, or as many as sixteen words have that stand in every drawer.
     """
 
-    def __init__(self, space: str, *, common: int = _COMMON, kept: int = _KEPT) -> None:
+    def __init__(self, space: str, *, common: int = _COMMON, kept: int | None = None) -> None:
         self._space = space
         self._common = common
         self._kept = kept
@@ -205,6 +206,10 @@ class Postings:
     def __len__(self) -> int:
         """How many words have their list in memory."""
         return len(self._lists)
+
+    def bytes_held(self) -> int:
+        """How much memory the lists take, about."""
+        return self._size * np.dtype(np.int64).itemsize
 
     def holding(self, moment: Moment, terms: Sequence[str]) -> tuple[list[Held], int]:
         """For each of the first 32 terms, the drawers that contain it, ascending; and how many drawers there are.
@@ -260,7 +265,8 @@ class Postings:
         kept = _joined(kept, filed) if _length(filed) else kept
         self._lists[term] = kept, self._filed
         self._lists.move_to_end(term)
-        while self._size > self._kept and len(self._lists) > 1:  # the least recently used go
+        most = max(_KEPT, _KEPT_A_DRAWER * self._newest) if self._kept is None else self._kept
+        while self._size > most and len(self._lists) > 1:  # the least recently used go
             _, (gone, _) = self._lists.popitem(last=False)
             self._size -= _length(gone) + _LIST
         return _joined(kept, newer) if _length(newer) else kept
