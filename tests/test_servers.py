@@ -189,6 +189,19 @@ def test_when_chroma_is_killed_recall_goes_on_by_words_and_by_vectors_once_it_is
         assert not again.receipt.notes
 
 
+def test_a_chroma_server_that_was_restarted_between_two_recalls_is_not_missed(address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        alice.flush()
+        for _ in range(2):
+            recalled = alice.recall("Which badge does the archive have?")
+            assert BADGE in recalled.block
+            assert not recalled.receipt.notes
+            chroma.kill()
+            chroma.start()
+
+
 def test_while_chroma_is_away_every_search_goes_on_by_words_and_facts_are_saved(address, chroma, caplog):
     with opened(address, chroma) as memory:
         alice, store = memory.user("alice"), TieredStore(memory)

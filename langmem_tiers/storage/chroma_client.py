@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as WaitedTooLong
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-import numpy as np
-
 from langmem_tiers.errors import InvalidInput, ServerUnreachable
+from langmem_tiers.storage.chroma_queries import Queries
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.spread import chosen
 
@@ -63,6 +61,7 @@ class ChromaServer:
         self.where = f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
         self._parts = parts
         self._client: Any = None
+        self._queries: Any = None
         self._collections: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
@@ -74,18 +73,14 @@ class ChromaServer:
         Raises:
             ServerUnreachable: the server does not answer in time.
         """
+        collection = self._at_hand(place) or self._in_time(lambda: self._looked_up(place))
+        if collection is None:
+            return None
         where = {"where": {"space": mark}} if place.shared else {}
-
-        def asked() -> list[tuple[str, float]] | None:
-            collection = self._known(place)
-            if collection is None:
-                return None
-            answer = collection.query(
-                query_embeddings=query[np.newaxis, :], n_results=most, include=["distances"], **where
-            )
-            return list(zip(answer["ids"][0], (answer["distances"] or [[]])[0], strict=True))
-
-        return self._in_time(asked)
+        wanted = {"query_embeddings": [query], "n_results": most, "include": ["distances"], **where}
+        with self._waiting():
+            answer = self._queries.ask(collection, wanted)
+        return list(zip(answer["ids"][0], answer["distances"][0], strict=True))
 
     def ask(self) -> None:
         """Check that the server answers.
@@ -153,6 +148,8 @@ class ChromaServer:
         client, self._client = self._client, None
         if client is not None:
             _close(client)
+            self._queries.close()
+        self._collections.clear()
 
     def _connected(self) -> Any:
         with self._lock:
@@ -171,7 +168,7 @@ class ChromaServer:
                     settings=Settings(anonymized_telemetry=False),
                 )
                 client._server._session.timeout = _LONGEST
-                self._client = client
+                self._client, self._queries = client, Queries(client, timeout=_PATIENCE)
             return self._client
 
     def _collection(self, place: Place) -> Any:
@@ -187,8 +184,12 @@ class ChromaServer:
 
     def _known(self, place: Place) -> Any | None:
         """The collection that is meant, None if there is none or another one of this name."""
+        return self._at_hand(place) or self._looked_up(place)
+
+    def _at_hand(self, place: Place) -> Any | None:
+        """The collection that is meant, if it was looked up before."""
         known = self._collections.get(place.name)
-        return known if known is not None and str(known.id) == place.id else self._looked_up(place)
+        return known if known is not None and str(known.id) == place.id else None
 
     def _looked_up(self, place: Place) -> Any | None:
         """The collection as the server has it, None if there is none or another one of this name."""
@@ -207,13 +208,18 @@ class ChromaServer:
         """The answer of the server, unless it takes too long, or did a moment ago."""
         import chromadb  # noqa: F401 - loading the package is none of the server's time
 
+        with self._waiting():
+            return self._threads.submit(call).result(_PATIENCE)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Wait for the server, unless it took too long a moment ago, and note if it does now."""
         if monotonic() < self._away_until:
             raise ServerUnreachable(f"The Chroma server {self.where} did not answer a moment ago.")
         with self._translated():
-            running = self._threads.submit(call)
             try:
-                return running.result(_PATIENCE)
-            except WaitedTooLong:
+                yield
+            except TimeoutError:
                 self._away_until = monotonic() + _REST
                 raise ServerUnreachable(
                     f"The Chroma server {self.where} did not answer within {_PATIENCE:g} s."

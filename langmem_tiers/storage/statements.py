@@ -42,6 +42,8 @@ _NOTHING = "SELECT 1 WHERE 1 = 0"
 _ROW = re.compile(r"(?<= VALUES )\(.*?\)(?= ON CONFLICT| RETURNING|$)", re.DOTALL)
 # Rows that one statement inserts.
 ROWS_AT_ONCE = 100
+# Where a connection to a server keeps the cursor of such statements.
+_CURSOR = "cursor"
 SPACE: BindParameter[str] = bindparam("space", type_=Text)
 """The space of a statement that is built once and run for many spaces."""
 
@@ -186,12 +188,18 @@ def _names_parameters(connection: Connection) -> bool:
 
 
 def _executed(connection: Connection, text: str, values: _Values) -> Any:
-    """The cursor of a statement."""
+    """The cursor of a statement; on a server, until the next one."""
     if connection.dispatch.before_cursor_execute:  # who listens hears of it
         return connection.exec_driver_sql(text, values if isinstance(values, dict) else tuple(values))
-    raw: Any = connection.connection.driver_connection
+    held = connection.connection
+    raw: Any = held.driver_connection
+    if not isinstance(values, dict):
+        return raw.execute(text, values)
+    # Of one cursor, the driver looks up only once how values of each type are written and read.
+    if (cursor := held.info.get(_CURSOR)) is None:
+        cursor = held.info[_CURSOR] = raw.cursor()
     # Vectors take half as much on their way as bytes.
-    return raw.execute(text, values, binary=True) if isinstance(values, dict) else raw.execute(text, values)
+    return cursor.execute(text, values, binary=True)
 
 
 def upsert(table: Table) -> Insert:

@@ -356,7 +356,7 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise MissingExtra("psycopg", "postgres") from error
-    from langmem_tiers.storage.postgres import texts
+    from langmem_tiers.storage.postgres import values
 
     limits = {
         "search_path": f"{schema},pg_catalog",
@@ -392,7 +392,7 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
         # How many rows were new is asked of inserts too.
         execution_options={ENGINE: _WAYS, "preserve_rowcount": True},
     )
-    event.listen(engine, "connect", lambda connection, _record: texts.adapt(connection))
+    event.listen(engine, "connect", lambda connection, _record: values.adapt(connection))
     event.listen(engine, "begin", _begin)
     # Limits such as "any number" are wider than the columns that they are compared with.
     engine.dialect.colspecs = {**engine.dialect.colspecs, Integer: _Wide, BigInteger: _Wide}

@@ -1,7 +1,7 @@
-"""Texts as PostgreSQL stores them: it takes every character but U+0000, for which another one stands there.
+"""How texts and lists of numbers go to PostgreSQL, and texts come back.
 
-That is one which no text should hold, so lengths and parts of a text stay what they are. A text that holds it all the
-same comes back as it was, too.
+It stores every character but U+0000, for which another one stands there. That is one which no text should hold, so
+lengths and parts of a text stay what they are. A text that holds it all the same comes back as it was, too.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import re
 from typing import Any
 
 from psycopg import Connection
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
+from psycopg.abc import Buffer, DumperKey
+from psycopg.adapt import Loader, PyFormat
 from psycopg.pq import Format
+from psycopg.types.array import BaseListDumper, ListDumper
 from psycopg.types.string import StrDumperUnknown
 
 # Two of the characters that Unicode keeps from ever being used.
@@ -25,9 +26,10 @@ _IS_STORED = re.compile("|".join(_GIVEN))
 
 
 def adapt(connection: Connection[Any]) -> None:
-    """Have a connection write and read all texts so."""
+    """Have a connection write and read its values so."""
     adapters = connection.adapters
     adapters.register_dumper(str, _Written)
+    adapters.register_dumper(list, _List)
     readers: dict[str, Any] = {"text": _Read, "varchar": _Read, "json": _ReadJson, "jsonb": _ReadObject}
     for kind, reader in readers.items():
         adapters.register_loader(kind, reader)
@@ -48,6 +50,27 @@ def given(text: str) -> str:
 class _Written(StrDumperUnknown):
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(stored(obj))
+
+
+class _List(ListDumper):
+    """Lists of numbers are written at once: the driver would look at each number several times."""
+
+    def get_key(self, obj: list[Any], format: PyFormat) -> DumperKey:
+        return (self.cls, int) if _are_numbers(obj) else super().get_key(obj, format)
+
+    def upgrade(self, obj: list[Any], format: PyFormat) -> BaseListDumper:
+        return _Numbers(self.cls, self._tx) if _are_numbers(obj) else super().upgrade(obj, format)
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return {*map(type, values)} == {int}
+
+
+class _Numbers(ListDumper):
+    """Of no type of its own: the statement says which."""
+
+    def dump(self, obj: list[int]) -> Buffer:
+        return b"{%b}" % str(obj)[1:-1].encode()
 
 
 class _Read(Loader):
