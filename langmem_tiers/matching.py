@@ -97,7 +97,7 @@ def matched(keyword: Values, vector: Values, settings: RecallSettings) -> Values
     words of the query may occur nowhere.
     """
     by_words, by_meaning = np.isfinite(keyword), np.isfinite(vector)
-    said, meant = np.maximum(np.nan_to_num(keyword), 0.0), np.maximum(np.nan_to_num(vector), 0.0)
+    said, meant = np.fmax(keyword, 0.0), np.fmax(vector, 0.0)  # of an unknown score and 0, this takes the 0
     word_weight, meaning_weight = settings.keyword_weight * by_words, settings.vector_weight * by_meaning
     total = word_weight + meaning_weight
     mean: Values = (said * word_weight + meant * meaning_weight) / np.where(total > 0, total, 1.0)

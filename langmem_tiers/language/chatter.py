@@ -19,6 +19,9 @@ from langmem_tiers.language.words import (
 )
 
 _CHAT = listed("words", "chat")
+_SOCIAL = PLEASANTRIES | _CHAT
+# Words that say nothing by themselves.
+_IDLE = STOPWORDS | _CHAT
 # Short words that an answer may consist of.
 _ANSWERS = word_set("yes yeah yep yup no nope nah not never none nobody nothing neither cannot")
 SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])(?![.!?。！？])\s*")
@@ -48,12 +51,14 @@ _FIRST = 200
 _ASKING = 3
 # A number, or a name within a sentence.
 _NAMED_OR_NUMBERED = re.compile(r"\d+|(?<=[a-z,] )(?!I\b)[A-Z][\w-]*")
-_ASKS = re.compile(r"[?？][\s\d()\"'”’]*$")
+_QUESTION_MARKS = "?？"
+_AFTER_QUESTION = re.compile(r"[\s\d()\"'”’]*")
 
 
 def asks(text: str) -> bool:
     """Whether a message ends with a question."""
-    return _ASKS.search(text) is not None
+    last = max(map(text.rfind, _QUESTION_MARKS))
+    return last >= 0 and _AFTER_QUESTION.fullmatch(text, last + 1) is not None
 
 
 def acknowledges(text: str) -> bool:
@@ -130,9 +135,9 @@ def is_chatter(text: str, asked: Collection[str] = (), names: Collection[str] = 
     """
     for part in _parts(text):
         said = set(words(part))
-        if said.difference(STOPWORDS, _CHAT, names):
+        if said.difference(_IDLE, names):
             return False
-    chat = said & (PLEASANTRIES | _CHAT)
+    chat = said & _SOCIAL
     return not said or (bool(chat) and not any(stem(word) in asked for word in chat))
 
 
@@ -163,8 +168,10 @@ def _closes(sentence: str, names: Collection[str], asking: bool) -> bool:
 
 def _asks_back(sentence: str, names: Collection[str]) -> bool:
     """Whether a sentence is a short question that tells nothing of who asks: "How about you?"."""
+    if not asks(sentence):
+        return False
     own = not FIRST_PERSON.isdisjoint(word.partition("'")[0] for word in words(sentence))
-    return asks(sentence.rstrip()) and not own and substance(sentence, names=names) <= _ASKING
+    return not own and substance(sentence, names=names) <= _ASKING
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
@@ -180,4 +187,4 @@ def _tells(sentence: str, names: Collection[str]) -> bool:
         return any(is_part_of_word(sign) for sign in sentence)
     if not _ANSWERS.isdisjoint(said) or "n't " in f"{' '.join(said)} ":
         return True
-    return bool(set(said).difference(STOPWORDS, _CHAT, names))
+    return bool(set(said).difference(_IDLE, names))

@@ -75,8 +75,8 @@ class Lines:
         sought = [(line, steps) for line in lines if (steps := self._lacks(line))]
         found = dict[Key, FoundDrawer]()
         for source in self._sources.values():
-            here = [(line, steps) for line, steps in sought if line.space == source.name]
-            found |= _beside(source, here, known)
+            if here := [(line, steps) for line, steps in sought if line.space == source.name]:
+                found |= _beside(source, here, known)
         before = [found[line.key].key for line, steps in sought if steps < 0 and line.key in found]
         texts = self._texts | read_texts([*self._sources.values()], set(before) - self._texts.keys())
         return {
@@ -152,6 +152,8 @@ class Lines:
         replies = [found for found in self._near if self._may_react(found)]
         for source in self._sources.values():
             of_source = [found for found in replies if found.space == source.name]
+            if not of_source:
+                continue
             rows = source.store.columns.rows(source.drawers_at, [found.facts.previous for found in of_source])
             facts = {each.number: each for each in rows.facts()}
             before = ((found.key, facts.get(found.facts.previous)) for found in of_source)

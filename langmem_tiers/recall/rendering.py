@@ -76,10 +76,14 @@ def render_item(
     If the text has words that are `waiting` for the user, or the speaker's name makes less careful, it says so.
     """
     speaker = escape(drawer.speaker or drawer.role).replace("\n", " ") + render_quoted(quoted) + render_ended(ended)
-    told = drawer.speaker if drawer.speaker and len(drawer.speaker) > _LONGEST_NAME else ""
-    asks = any(occurs(words, text) for words in waiting) or safety.lowers(told)
+    asks = any(occurs(words, text) for words in waiting) or _lowers(drawer.speaker or "")
     speaker += ASK_FIRST if asks else ""
     return block_lines.line(block_lines.label(drawer.pointer, drawer.said_at, speaker), text)
+
+
+def _lowers(speaker: str) -> bool:
+    """Whether a name makes less careful."""
+    return len(speaker) > _LONGEST_NAME and safety.lowers(speaker) is not None
 
 
 def render_known(label: str, text: str) -> str:

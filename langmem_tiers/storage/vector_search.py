@@ -306,12 +306,13 @@ def _signs(vectors: Vectors) -> NDArray[np.uint64]:
 
 def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int) -> dict[int, float]:
     """The best drawers with the similarity of their best chunk, best first, at most this many."""
-    there = drawers != _GONE
-    drawers, similarities = drawers[there], similarities[there]
-    order = np.argsort(-similarities, kind="stable")
-    _, first = np.unique(drawers[order], return_index=True)
-    chosen = order[np.sort(first)[:most]]
-    return dict(zip(drawers[chosen].tolist(), similarities[chosen].tolist(), strict=True))
+    order, found = np.argsort(-similarities, kind="stable"), dict[int, float]()
+    for drawer, similarity in zip(drawers[order].tolist(), similarities[order].tolist(), strict=True):
+        if len(found) == most:
+            break
+        if drawer != _GONE:
+            found.setdefault(drawer, similarity)
+    return found
 
 
 class VectorIndex(Protocol):
