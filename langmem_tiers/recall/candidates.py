@@ -20,7 +20,6 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.columns import tuples
 from langmem_tiers.language.first_person import PREFERS, TELLS
 from langmem_tiers.language.questions import asks_advice, spans
-from langmem_tiers.language.words import words
 from langmem_tiers.matching import Covered, Values, coverage, matched
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -270,12 +269,11 @@ def _signals(channels: _Channels, query: Query, request: RecallRequest) -> dict[
 
 def _asked(rows: Rows, query: Query) -> Column:
     """Whether the query asks for each candidate's speaker; considers only speakers among the candidates."""
-    heard = {place: rows.voices[place] for place in set(rows.voice.tolist())}
-    said = set(words(query.text))
-    named = {voice.speaker for voice in heard.values() if voice.speaker and not said.isdisjoint(words(voice.speaker))}
-    after = scoring.asked(query.text, named)
+    voices = rows.voice.tolist()
+    heard = {place: rows.voices[place] for place in set(voices)}
+    after = scoring.asked(query.text, {voice.speaker for voice in heard.values() if voice.speaker})
     values = {place: after(DrawerSpeaker(role=each.role, speaker=each.speaker)) for place, each in heard.items()}
-    return np.array([values[place] for place in rows.voice.tolist()])
+    return np.array([values[place] for place in voices])
 
 
 def _by_drawer(columns: Mapping[str, Values], count: int) -> Iterable[dict[str, float]]:
