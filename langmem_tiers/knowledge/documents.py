@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +25,6 @@ from langmem_tiers.twins import twin
 from langmem_tiers.types import Origin
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from langmem_tiers.context import SpaceContext
     from langmem_tiers.settings import Settings
     from langmem_tiers.storage.embedding_cache import Vectors
@@ -261,16 +259,15 @@ class Documents:
     def _memory(self) -> Document | None:
         """The document for the system prompt."""
         with self._context.open() as store, store.reading() as connection:
-            return memory_document(connection, store.key)
+            return memory_document(rows.read_several(connection, store.key, document_text.MEMORY))
 
     def _most(self, tokens: int | None) -> int:
         given = arguments.optional_whole(tokens, "tokens", least=0)
         return self._settings.documents.prompt_tokens if given is None else given
 
 
-def memory_document(connection: Connection, space: str) -> Document | None:
-    """The document for the system prompt."""
-    found = rows.read_several(connection, space, document_text.MEMORY)
+def memory_document(found: Mapping[str, Document]) -> Document | None:
+    """Of documents by path, the one for the system prompt."""
     return next((found[path] for path in document_text.MEMORY if path in found and found[path].searched), None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -49,9 +49,9 @@ class _Row(NamedTuple):
     updated_at: int
 
 
-_AT_PATHS = Prepared(
-    select(*(documents.c[name] for name in _Row._fields)).where(*here(documents), listed(documents.c.path))
-)
+DOCUMENT = tuple(documents.c[name] for name in _Row._fields)
+"""As part of a statement: the columns that `of_rows` reads documents from."""
+_AT_PATHS = Prepared(select(*DOCUMENT).where(*here(documents), listed(documents.c.path)))
 
 
 def read(connection: Connection, space: str, path: str) -> Document | None:
@@ -61,8 +61,13 @@ def read(connection: Connection, space: str, path: str) -> Document | None:
 
 def read_several(connection: Connection, space: str, paths: Sequence[str]) -> dict[str, Document]:
     """Those of these documents that there are, by path."""
+    return of_rows(_AT_PATHS.among(connection, paths, space=space))
+
+
+def of_rows(rows: Iterable[Sequence[Any]]) -> dict[str, Document]:
+    """The documents in some rows, by path."""
     found = {}
-    for row in map(_Row._make, _AT_PATHS.among(connection, paths, space=space)):
+    for row in map(_Row._make, rows):
         content, encoding = decoded(row.content)
         found[row.path] = Document(content=content, encoding=encoding, **_described(row, row.content))
     return found

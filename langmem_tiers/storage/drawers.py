@@ -63,18 +63,34 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownTurns:
-    """The wordings stored for some message ids, by content hash, and the newest change of the log when they were."""
+    """The wordings stored for some message ids, by content hash, and the newest change of the log when they were.
+
+    `last` is the last drawer of the session, 0 if there is none.
+    """
 
     head: int
+    last: int
     versions: dict[str, dict[bytes, Version]]
 
 
 # Returns at least one row, so that the newest change is always known; the joins let SQLite use its indexes.
-_HEAD = select(func.coalesce(func.max(changes.c.position), 0).label("head")).where(*here(changes)).subquery()
+_LAST_OF_SESSION = (
+    select(drawers.c.number)
+    .select_from(rooms.join(drawers, and_(*here(drawers), drawers.c.room == rooms.c.number)))
+    .where(*here(rooms, session=bindparam("session")))
+    .order_by(drawers.c.place.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+_NOW = (
+    select(func.coalesce(func.max(changes.c.position), 0).label("head"), _LAST_OF_SESSION.label("last"))
+    .where(*here(changes))
+    .subquery()
+)
 _NAMED = (turns.c.session == bindparam("session"), turns.c.message_id.in_(bindparam("messages", expanding=True)))
 _KNOWN_TURNS = Prepared(
-    select(_HEAD.c.head, turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by).select_from(
-        _HEAD.outerjoin(turns, and_(*here(turns), *_NAMED)).outerjoin(
+    select(*_NOW.c, turns.c.message_id, turns.c.content_hash, turns.c.drawer, drawers.c.superseded_by).select_from(
+        _NOW.outerjoin(turns, and_(*here(turns), *_NAMED)).outerjoin(
             drawers, and_(*here(drawers), drawers.c.number == turns.c.drawer)
         )
     )
@@ -83,15 +99,15 @@ _KNOWN_TURNS = Prepared(
 
 def known_turns(connection: Connection, space: str, session: str, message_ids: Collection[str]) -> KnownTurns:
     """The wordings stored for these message ids of a session."""
-    head, versions = 0, dict[str, dict[bytes, Version]]()
+    head, last, versions = 0, 0, dict[str, dict[bytes, Version]]()
     for some in batches(message_ids):
         rows = _KNOWN_TURNS.rows(connection, space=space, session=session, messages=some)
-        for newest_change, message_id, content_hash, drawer, superseded_by in rows:
-            head = newest_change
+        for newest_change, last_drawer, message_id, content_hash, drawer, superseded_by in rows:
+            head, last = newest_change, last_drawer or 0
             if message_id is not None:
                 version = Version(drawer=drawer, stands=superseded_by is None)
                 versions.setdefault(message_id, {})[content_hash] = version
-    return KnownTurns(head=head, versions=versions)
+    return KnownTurns(head=head, last=last, versions=versions)
 
 
 class BranchTurn(NamedTuple):

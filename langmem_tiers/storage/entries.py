@@ -113,7 +113,7 @@ _IS_ACTIVE = (
     or_(entries.c.expires_at.is_(None), entries.c.expires_at > bindparam("at")),
 )
 _NEWEST_FIRST = (entries.c.updated_at.desc(), entries.c.number.desc())
-_ACTIVE = _EVERY.where(*_IS_ACTIVE).order_by(None).order_by(*_NEWEST_FIRST)
+_ACTIVE = Prepared(_EVERY.where(*_IS_ACTIVE).order_by(None).order_by(*_NEWEST_FIRST))
 _CATEGORIES = select(entries.c.category, func.count()).where(*_IS_ACTIVE).group_by(entries.c.category)
 
 
@@ -284,7 +284,7 @@ def find(connection: Connection, space: str, filters: Filters, most: int) -> lis
 
 def active(connection: Connection, space: str, at: int) -> list[Entry]:
     """The entries that are active at a moment, most recently changed first."""
-    return [_entry(row) for row in connection.execute(_ACTIVE, {"space": space, "at": at})]
+    return [_entry(row) for row in _ACTIVE.rows(connection, space=space, at=at)]
 
 
 def contents(connection: Connection, space: str) -> list[tuple[str, str]]:

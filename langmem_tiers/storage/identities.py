@@ -14,19 +14,16 @@ from langmem_tiers.storage.schema import identities
 from langmem_tiers.storage.statements import Prepared, here
 from langmem_tiers.types import Origin
 
-_LATEST = (
-    select(identities.c.version, identities.c.text, identities.c.origin, identities.c.at)
-    .where(*here(identities))
-    .order_by(identities.c.version.desc())
-    .limit(bindparam("most"))
-)
+VERSION = (identities.c.version, identities.c.text, identities.c.origin, identities.c.at)
+"""As part of a statement: the columns that `version_of` reads a version from."""
+_LATEST = select(*VERSION).where(*here(identities)).order_by(identities.c.version.desc()).limit(bindparam("most"))
 _NEWEST = Prepared(_LATEST)
 
 
 def newest(connection: Connection, space: str, at: int | None = None) -> IdentityVersion | None:
     """The current version, or the one that was at an earlier moment; None if there was none."""
     if at is None:
-        return next(map(_version, _NEWEST.rows(connection, space=space, most=1)), None)
+        return next(map(version_of, _NEWEST.rows(connection, space=space, most=1)), None)
     return next(iter(latest(connection, space, 1, at=at)), None)
 
 
@@ -39,7 +36,7 @@ def latest(
         wanted = wanted.where(identities.c.version <= upto)
     if at is not None:
         wanted = wanted.where(identities.c.at <= at)
-    return [_version(row) for row in connection.execute(wanted, {"space": space, "most": most})]
+    return [version_of(row) for row in connection.execute(wanted, {"space": space, "most": most})]
 
 
 def of_number(connection: Connection, space: str, version: int) -> IdentityVersion | None:
@@ -71,6 +68,7 @@ def forget_before(connection: Connection, space: str, version: int) -> int:
     return connection.execute(delete(identities).where(*old)).rowcount
 
 
-def _version(row: Sequence[Any]) -> IdentityVersion:
+def version_of(row: Sequence[Any]) -> IdentityVersion:
+    """The version in a row."""
     version, text, origin, at = row
     return IdentityVersion(version=version, text=text, origin=origin, at=from_millis(at))

@@ -177,7 +177,7 @@ class _Tracker:
         known = stored.versions
         for message_id in forgotten_among(self._connection, self._space, self._session, self._news(last, known)):
             del last[message_id]
-        elsewhere = self._stored_elsewhere(list(last.values()), known)
+        elsewhere = self._stored_elsewhere(list(last.values()), stored)
         found = {message_id: turn.drawer for message_id, turn in elsewhere.items()}
         plan = _Plan(session=self._session, head=stored.head, line=list(last), known=found)
         for message_id, each in last.items():
@@ -231,8 +231,8 @@ class _Tracker:
     def stored_as(self, accepted: Sequence[IncomingTurn]) -> dict[str, str]:
         """The message ids of a history that are stored under other ids, to these."""
         last = {each.message_id: each for each in accepted}
-        known = drawers.known_turns(self._connection, self._space, self._session, last)
-        elsewhere = self._stored_elsewhere(list(last.values()), known.versions)
+        stored = drawers.known_turns(self._connection, self._space, self._session, last)
+        elsewhere = self._stored_elsewhere(list(last.values()), stored)
         return {message_id: turn.message_id for message_id, turn in elsewhere.items()}
 
     def carry_out(self, plan: _Plan, prepared: Mapping[str, NewDrawer], before: Before) -> list[int]:
@@ -252,10 +252,11 @@ class _Tracker:
         return [*stored.values()]
 
     def _stored_elsewhere(
-        self, given: Sequence[IncomingTurn], known: Mapping[str, Mapping[bytes, Version]]
+        self, given: Sequence[IncomingTurn], stored: drawers.KnownTurns
     ) -> dict[str, drawers.Standing]:
+        known = stored.versions
         new = next((place for place, each in enumerate(given) if each.message_id not in known), None)
-        if new is None or not self._conversation.history:
+        if new is None or not self._conversation.history or _nothing_follows(given[:new], stored):
             return {}
         held = self._comparable(given, known, new)
         places = {turn.drawer: place for place, turn in enumerate(held)}
@@ -265,8 +266,8 @@ class _Tracker:
                 version = known[each.message_id].get(each.content_hash)
                 standing[place] = None if version is None else places.get(version.drawer)
         sent = [Utterance(each.turn.role, each.content_hash) for each in given]
-        stored = [Utterance(turn.role, turn.content_hash) for turn in held]
-        found = match_history(sent, stored, standing)
+        said = [Utterance(turn.role, turn.content_hash) for turn in held]
+        found = match_history(sent, said, standing)
         return {given[place].message_id: held[other] for place, other in found.items()}
 
     def _comparable(
@@ -343,6 +344,14 @@ class _Tracker:
         if room and room.ended_at is None and self._now - room.touched_at < idle_minutes * 60_000:
             return room.session
         return f"{UNNAMED}{self._now}"
+
+
+def _nothing_follows(known: Sequence[IncomingTurn], stored: drawers.KnownTurns) -> bool:
+    """Whether the session ends with the last of these turns as it is sent: so what follows it is new."""
+    if not known:
+        return not stored.last
+    versions = stored.versions[known[-1].message_id]
+    return {each: version.drawer for each, version in versions.items()} == {known[-1].content_hash: stored.last}
 
 
 def _follows(plan: _Plan, stored: Mapping[str, int]) -> list[int | None]:
