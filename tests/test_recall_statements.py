@@ -46,7 +46,7 @@ def told(memory, alice):
 
 QUESTION = "Where is the blue bicycle from Delft?"
 # With a model that is asked while no snapshot is open, so that the moment and the call are read twice.
-MOST = {"folder": 9, "postgres": 14}[engines.ENGINE]
+MOST = {"folder": 10, "postgres": 15}[engines.ENGINE]
 
 
 def test_a_recall_reads_what_it_needs_in_a_few_statements(told):

@@ -48,10 +48,8 @@ class Lines:
         self._asked = frozenset(map(stem, query.terms))
         self._of_list = is_list(query.needs)
         first = fitting[:_BEST_OF]
-        # Mostly the texts of all that turn out to be near, and of what they may react to, in one go.
-        likely = fitting[: 2 * _BEST_OF]
-        before = [(found.space, found.facts.previous) for found in likely if _may_react(found)]
-        self._texts = read_texts(sources, dict.fromkeys([*(found.key for found in likely), *before]))
+        # Mostly the texts of all that turn out to be near, in one go.
+        self._texts = read_texts(sources, [found.key for found in fitting[: 2 * _BEST_OF]])
         leading = [found for found in first if self._may_lead(found)] or first
         self._best_score = max((found.score for found in leading), default=0.0)
         self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)
@@ -151,7 +149,7 @@ class Lines:
 
     def _read_before(self) -> None:
         """Read what was said before those replies of the assistant that may only react to it."""
-        replies = [found for found in self._near if found.key in self._texts and _may_react(found)]
+        replies = [found for found in self._near if self._may_react(found)]
         for source in self._sources.values():
             of_source = [found for found in replies if found.space == source.name]
             if not of_source:
@@ -163,13 +161,12 @@ class Lines:
         wanted = {(space, each.number) for (space, _), each in self._before.items()}
         self._texts |= read_texts([*self._sources.values()], wanted - self._texts.keys())
 
-
-def _may_react(found: FoundDrawer) -> bool:
-    """Whether it is a reply of the assistant of which nothing but its words says that it adds something."""
-    facts, signals = found.facts, found.signals
-    named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
-    replies = facts.role == "assistant" and not facts.speaker and facts.previous and not facts.states & TELLS
-    return bool(replies) and not named
+    def _may_react(self, found: FoundDrawer) -> bool:
+        """Whether it is a reply of the assistant of which nothing but its words says that it adds something."""
+        facts, signals = found.facts, found.signals
+        named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
+        replies = facts.role == "assistant" and not facts.speaker and facts.previous and not facts.states & TELLS
+        return bool(replies) and not named and found.key in self._texts
 
 
 def _beside(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, bindparam, delete, func, select
+from sqlalchemy import BindParameter, Connection, and_, bindparam, delete, func, select
 
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
@@ -89,9 +89,10 @@ _OF_DRAWERS = (
     .where(*here(chunks), listed(chunks.c.drawer))
 )
 _VECTORS = Prepared(_OF_DRAWERS)
+_LONG: BindParameter[int] = bindparam("long", expanding=True)
 _WITH_PIECES = Prepared(
     BESIDE_TEXT.add_columns(chunks.c.start, chunks.c.stop, embeddings.c.vector)
-    .outerjoin(chunks, numbered(chunks, drawers.c.number, "drawer"))
+    .outerjoin(chunks, and_(numbered(chunks, drawers.c.number, "drawer"), drawers.c.number.in_(_LONG)))
     .outerjoin(embeddings, _VECTOR)
     .where(listed(drawers.c.number))
 )
@@ -197,20 +198,19 @@ def of_drawers(
 
 
 def with_nearest_pieces(
-    connection: Connection, space: str, model: str, query: Vectors, said: Mapping[int, str], wanted: Collection[int]
+    connection: Connection, space: str, model: str, query: Vectors, said: Mapping[int, str], long: Collection[int]
 ) -> tuple[dict[int, Drawer], dict[int, tuple[int, int]]]:
-    """Whole drawers by number, and of those that are `wanted`, start and stop of the chunk nearest to a query vector.
+    """Whole drawers by number, and of the `long` ones start and stop of the chunk nearest to a query vector.
 
     Their texts are read already.
     """
-    beside: dict[int, Sequence[Any]] = {}
+    rows = _WITH_PIECES.among(connection, sorted(said), space=space, model=model, long=list(long))
+    beside: dict[int, Sequence[Any]] = {row[0]: row[:-3] for row in rows}
+    pieces = [(row[0], row[-3:]) for row in rows if row[-1] is not None]
+    vectors = each_unpacked([stored for _, (_, _, stored) in pieces], len(query))
     best: dict[int, tuple[float, tuple[int, int]]] = {}
-    rows = _WITH_PIECES.among(connection, sorted(said), space=space, model=model)
-    vectors = each_unpacked([stored for *_, stored in rows], len(query))
-    for (*row, start, stop, _), vector in zip(rows, vectors, strict=True):
-        drawer = row[0]
-        beside[drawer] = row
-        if drawer in wanted and vector is not None:
+    for (drawer, (start, stop, _)), vector in zip(pieces, vectors, strict=True):
+        if vector is not None:
             similarity = float(vector @ query)
             if drawer not in best or similarity > best[drawer][0]:
                 best[drawer] = similarity, (start, stop)

@@ -162,8 +162,9 @@ class Prepared:
         for name in names:
             value = given[name] if name in given else own[name]
             if name in lists:
-                text = text.replace(lists[name], ", ".join("?" * len(value)) or _NOTHING)
-                held += value
+                values = _padded(value)
+                text = text.replace(lists[name], ", ".join("?" * len(values)) or _NOTHING)
+                held += values
             else:
                 held.append(value)
         return text, held
@@ -176,6 +177,16 @@ class Prepared:
             compiled = self._statement.compile(dialect=connection.dialect, column_keys=columns or None)
             known = self._texts[key] = _Text.of(compiled)
         return known
+
+
+def _padded(values: Collection[Any]) -> list[Any]:
+    """A list with its last value repeated up to a power of two.
+
+    Lists of any length would make as many statements, and SQLite takes longer to prepare one than to run it.
+    """
+    held = [*values]
+    room = min(1 << (len(held) - 1).bit_length(), AT_ONCE) if held else 0
+    return held + held[-1:] * (room - len(held))
 
 
 def driver_rows(connection: Connection, text: str, values: Sequence[Any]) -> Sequence[Any]:
