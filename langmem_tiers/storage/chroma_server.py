@@ -192,12 +192,14 @@ class Shelf(ABC):
             raise InvalidVector(
                 f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
             )
-        found = {} if newer is None else dict(zip(newer.names, cosines(newer.matrix, query).tolist(), strict=True))
         place = None if held is None or self._given is None else Place.read(held)
-        if place is not None:
-            for name, distance in self._on_server(place, query, most):
-                found.setdefault(name.partition(":")[2], 1.0 - distance)
-        return sorted(found.items(), key=lambda item: -item[1])
+        on_server = [] if place is None else self._on_server(place, query, most)
+        there = [(name.partition(":")[2], 1.0 - distance) for name, distance in on_server]
+        if newer is None:
+            return there
+        here = dict(zip(newer.names, cosines(newer.matrix, query).tolist(), strict=True))
+        found = [*here.items(), *(each for each in there if each[0] not in here)]
+        return sorted(found, key=lambda item: -item[1])
 
     def _on_server(self, place: Place, query: Vectors, most: int) -> list[tuple[str, float]]:
         try:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import orjson
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from sqlalchemy import Connection, and_, bindparam, case, func, select
 
 from langmem_tiers.columns import tuples
@@ -127,20 +127,22 @@ _STANDING = Prepared(
 
 
 class _Standing(NamedTuple):
-    number: int
-    room: int
-    place: int
-    said_at: int
-    content_hash: bytes
-    states: int
-    session: str
-    address_wing: int
-    address_room: int
-    drawers: int
-    before: int
-    role: str
-    origin: str
-    speaker: str | None
+    """Its rows as columns."""
+
+    number: Sequence[int]
+    room: Sequence[int]
+    place: Sequence[int]
+    said_at: Sequence[int]
+    content_hash: Sequence[bytes]
+    states: Sequence[int]
+    session: Sequence[str]
+    address_wing: Sequence[int]
+    address_room: Sequence[int]
+    drawers: Sequence[int]
+    before: Sequence[int]
+    role: Sequence[str]
+    origin: Sequence[str]
+    speaker: Sequence[str | None]
 
 
 _ADDRESSES = select(rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room).where(
@@ -167,24 +169,23 @@ class ServerColumns:
     def rows(self, moment: Moment, numbers: Collection[int]) -> Rows:
         """The current ones among these drawers, in this order."""
         found = {row[0]: row for row in _STANDING.among(moment.connection, list(numbers), space=self._space)}
-        rows = [_Standing._make(found[number]) for number in numbers if number in found]
-        voices = {each: place for place, each in enumerate(dict.fromkeys(Voice(*row[-3:]) for row in rows))}
-
-        def column(name: str, kind: DTypeLike) -> NDArray[Any]:
-            return np.array([getattr(row, name) for row in rows], kind)
-
+        rows = [found[number] for number in numbers if number in found]
+        held = _Standing._make(zip(*rows, strict=True) if rows else [()] * len(_Standing._fields))
+        voices = list(map(Voice, held.role, held.origin, held.speaker))
+        known = {each: place for place, each in enumerate(dict.fromkeys(voices))}
+        addresses = zip(held.session, held.address_wing, held.address_room, strict=True)
         return Rows(
-            numbers=column("number", np.int64),
-            previous=column("before", np.int64),
-            room=column("room", np.int32),
-            place=column("place", np.int32),
-            voice=np.array([voices[Voice(*row[-3:])] for row in rows], np.int32),
-            states=column("states", np.uint8),
-            said_at=column("said_at", np.int64),
-            content_hash=[bytes(row.content_hash) for row in rows],
-            voices=list(voices),
-            addresses={row.room: (row.session, row.address_wing, row.address_room) for row in rows},
-            places={row.room: row.drawers for row in rows},
+            numbers=np.array(held.number, np.int64),
+            previous=np.array(held.before, np.int64),
+            room=np.array(held.room, np.int32),
+            place=np.array(held.place, np.int32),
+            voice=np.array([known[each] for each in voices], np.int32),
+            states=np.array(held.states, np.uint8),
+            said_at=np.array(held.said_at, np.int64),
+            content_hash=list(map(bytes, held.content_hash)),
+            voices=list(known),
+            addresses=dict(zip(held.room, addresses, strict=True)),
+            places=dict(zip(held.room, held.drawers, strict=True)),
         )
 
     def said_after(self, moment: Moment, at: int) -> frozenset[int]:
