@@ -12,12 +12,11 @@ from datetime import datetime
 
 from langmem_tiers.fencing import escape
 
-# Who changes one of these changes the other.
-_DAY, _WRITTEN_DAY = "%Y-%m-%d", r"\d{4}-\d\d-\d\d"
+_ISO_DAY = r"\d{4}-\d\d-\d\d"
 
 MESSAGE_LINE = re.compile(
     r"^[ \t]*- \[(?P<pointer>§W-\d{3,18}/R-\d{2,18}/D-\d{3,18}(?:@[\w%./-]{1,4000})?)\] "
-    rf"(?P<day>{_WRITTEN_DAY}) "
+    rf"(?P<day>{_ISO_DAY}) "
     r"(?P<said>[^\n]+(?:\n {2}[^\n]*)*)\n?",
     re.MULTILINE,
 )
@@ -34,7 +33,7 @@ def label(reference: str, at: datetime, about: str = "") -> str:
         >>> label("entry 3f2a9c01d4e5", datetime(2026, 3, 2), "people/family")
         '[entry 3f2a9c01d4e5] 2026-03-02 people/family'
     """
-    return f"[{reference}] {at:{_DAY}}{f' {about}' if about else ''}"
+    return f"[{reference}] {at.date().isoformat()}{f' {about}' if about else ''}"
 
 
 def line(before: str, text: str) -> str:
