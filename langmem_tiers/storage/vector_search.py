@@ -30,6 +30,8 @@ _NONE = np.zeros(0, np.int64)
 # these include 99.9 % of the 60 nearest (docs/decisions.md).
 _COMPARED_IN_FULL = 20_000
 _COMPARED = 2_000
+# Several of the best chunks may belong to one drawer: so many are looked at for each drawer wanted, all if needed.
+_CHUNKS = 4
 # Of so many of the newest vectors, those near to another one are found.
 _NEWEST = 2_000
 # What stands for 1 in a file.
@@ -183,8 +185,7 @@ class ExactIndex:
     def search(self, query: Vectors, most: int) -> dict[int, float]:
         """The best drawers for a query vector, with the cosine similarity of their best chunk."""
         parts = self._parts()
-        # Several of the best chunks may belong to one drawer: look at more chunks than drawers wanted, all if needed.
-        wide = most * 4
+        wide = most * _CHUNKS
         while True:
             near = [(_NONE, query[:0]), *(_nearest(part, query, min(part.count, wide)) for part in parts)]
             drawers, similarities = (np.concatenate(columns) for columns in zip(*near, strict=True))
@@ -306,6 +307,15 @@ def _signs(vectors: Vectors) -> NDArray[np.uint64]:
 
 def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int) -> dict[int, float]:
     """The best drawers with the similarity of their best chunk, best first, at most this many."""
+    wide = most * _CHUNKS
+    if len(similarities) > wide > 0:  # sorting all would take most of the time
+        near = np.flatnonzero(similarities >= np.partition(similarities, -wide)[-wide])
+        if len(found := _best_first(drawers[near], similarities[near], most)) == most:
+            return found
+    return _best_first(drawers, similarities, most)
+
+
+def _best_first(drawers: NDArray[np.int64], similarities: Vectors, most: int) -> dict[int, float]:
     order, found = np.argsort(-similarities, kind="stable"), dict[int, float]()
     for drawer, similarity in zip(drawers[order].tolist(), similarities[order].tolist(), strict=True):
         if len(found) == most:
