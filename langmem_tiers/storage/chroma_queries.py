@@ -6,69 +6,59 @@ that waits for the client either, which itself would wait for ever.
 
 from __future__ import annotations
 
-from collections import deque
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
-from urllib.parse import urlsplit
 
 import orjson
 
+# More threads will hardly wait at the same time; of these, only the connections that are needed are made.
+_MOST_KEPT = 256
+
 
 class Queries:
-    """Connections to the server that a client of Chroma's is connected to, with its headers; thread-safe.
+    """Asks the server that a client of Chroma's is connected to, with its headers; thread-safe.
 
-    There is one for each thread that waits for an answer at the same time.
+    As many connections are kept as threads waited for an answer at the same time.
     """
 
     def __init__(self, client: Any, *, timeout: float) -> None:
-        self._address = urlsplit(client._server.get_api_url())
+        import httpx
+        import urllib3
+
+        self._address = client._server.get_api_url()
         self._headers = {**client._server.get_request_headers(), "accept-encoding": "identity"}
-        self._timeout = timeout
-        self._kept: deque[HTTPConnection] = deque()
+        # It trusts whom the client trusts. Connections that the server closed meanwhile are replaced before a query.
+        trusted = httpx.create_ssl_context() if self._address.startswith("https:") else None
+        self._pool = urllib3.PoolManager(maxsize=_MOST_KEPT, timeout=timeout, retries=False, ssl_context=trusted)
 
     def ask(self, collection: Any, query: dict[str, Any]) -> dict[str, Any]:
         """The server's answer to a query of a collection.
 
         Raises:
             NotFoundError: it has no such collection.
-            OSError: it does not answer, or not in time (TimeoutError).
-            HTTPException: it answers something else.
+            TimeoutError: it does not answer in time.
+            HTTPError: it does not answer, or answers something else.
         """
-        where = f"tenants/{collection.tenant}/databases/{collection.database}/collections/{collection.id}/query"
+        from urllib3.exceptions import HTTPError
+        from urllib3.exceptions import TimeoutError as WaitedTooLong
+
+        of = f"tenants/{collection.tenant}/databases/{collection.database}/collections/{collection.id}"
         body = orjson.dumps(query, option=orjson.OPT_SERIALIZE_NUMPY)
         try:
-            status, answer = self._posted(self._kept.pop(), where, body)
-        except (IndexError, ConnectionError):  # the server closes connections that nobody uses
-            status, answer = self._posted(self._new(), where, body)
-        if status == 404:
+            answer = self._pool.request("POST", f"{self._address}/{of}/query", body=body, headers=self._headers)
+        except WaitedTooLong as error:
+            raise TimeoutError from error
+        if answer.status == 404:
             from chromadb.errors import NotFoundError
 
-            raise NotFoundError(answer[:200].decode(errors="replace"))
-        if status != 200:
-            raise HTTPException(f"{status}: {answer[:200].decode(errors='replace')}")
-        return orjson.loads(answer)  # type: ignore[no-any-return]
+            raise NotFoundError(_beginning(answer.data))
+        if answer.status != 200:
+            raise HTTPError(f"{answer.status}: {_beginning(answer.data)}")
+        return orjson.loads(answer.data)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Close the connections that nobody uses at this moment."""
-        while self._kept:
-            self._kept.pop().close()
+        self._pool.clear()
 
-    def _new(self) -> HTTPConnection:
-        host, port = str(self._address.hostname), self._address.port
-        if self._address.scheme == "http":
-            return HTTPConnection(host, port, timeout=self._timeout)
-        import httpx
 
-        # It trusts whom the client trusts.
-        return HTTPSConnection(host, port, timeout=self._timeout, context=httpx.create_ssl_context())
-
-    def _posted(self, connection: HTTPConnection, where: str, body: bytes) -> tuple[int, bytes]:
-        try:
-            connection.request("POST", f"{self._address.path}/{where}", body, self._headers)
-            response = connection.getresponse()
-            answer = response.status, response.read()
-        except BaseException:
-            connection.close()
-            raise
-        self._kept.append(connection)
-        return answer
+def _beginning(answer: bytes) -> str:
+    return answer[:200].decode(errors="replace")
