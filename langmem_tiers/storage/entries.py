@@ -114,7 +114,7 @@ _IS_ACTIVE = (
 )
 _NEWEST_FIRST = (entries.c.updated_at.desc(), entries.c.number.desc())
 _ACTIVE = Prepared(_EVERY.where(*_IS_ACTIVE).order_by(None).order_by(*_NEWEST_FIRST))
-_CATEGORIES = select(entries.c.category, func.count()).where(*_IS_ACTIVE).group_by(entries.c.category)
+_CATEGORIES = Prepared(select(entries.c.category, func.count()).where(*_IS_ACTIVE).group_by(entries.c.category))
 
 
 class PutEntry(NamedTuple):
@@ -308,15 +308,20 @@ def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
 
 def categories(connection: Connection, space: str, at: int) -> dict[str, int]:
     """How many entries each category has that are active at a moment."""
-    return {row[0]: row[1] for row in connection.execute(_CATEGORIES, {"space": space, "at": at})}
+    return dict(_CATEGORIES.rows(connection, space=space, at=at))
+
+
+_COUNT_RECALLED = Prepared(
+    update(entries)
+    .where(*here(entries), listed(entries.c.id))
+    .values(recall_count=entries.c.recall_count + 1, last_recalled_at=bindparam("at"))
+)
 
 
 def count_recalled(connection: Connection, space: str, ids: Collection[str], at: int) -> None:
     """Count that entries were shown to a model."""
     if ids:
-        these = (*here(entries, space), entries.c.id.in_(ids))
-        values = {"recall_count": entries.c.recall_count + 1, "last_recalled_at": at}
-        connection.execute(update(entries).where(*these).values(**values))
+        _COUNT_RECALLED.change(connection, space=space, among=sorted(ids), at=at)
 
 
 def _stored(values: Mapping[str, Any]) -> dict[str, Any]:

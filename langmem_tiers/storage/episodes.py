@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     BindParameter,
     ColumnElement,
     Connection,
@@ -29,11 +30,14 @@ from langmem_tiers.storage import change_log, facts, notes, tombstones
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.storage.schema import cursors, drawers, episodes, rooms, tasks
-from langmem_tiers.storage.statements import delete_among, here, numbered
+from langmem_tiers.storage.statements import Prepared, delete_among, here, listed, numbered
 
 # The last number assigned: numbers are never reused, even if the newest episode was deleted.
 _NEWEST = "newest_episode"
 _CURSOR = "archive:"
+# Later than any moment, in milliseconds.
+_ANY = 1 << 62
+_Number = int | BindParameter[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +81,7 @@ _EVERY = (
     )
     .where(*here(episodes))
 )
+_NAMES = _EVERY.selected_columns.keys()
 _LATEST_FIRST = (_ENDED.desc(), episodes.c.number.desc())
 
 
@@ -125,9 +130,9 @@ def holding(
     task: str | None = None,
 ) -> dict[str, Episode]:
     """Which of these episodes are unexpired, overlap this period and are of this project and task, by id."""
-    fitting = (*_within(at, since, until), *_about(project, task))
-    found = _where(connection, space, episodes.c.id.in_(ids), *fitting)
-    return {each.id: each for each in found}
+    period = {"since": -_ANY if since is None else since, "until": _ANY if until is None else until}
+    rows = _HOLDING.rows(connection, space=space, ids=list(ids), at=at, **period, project=project, task=task)
+    return {each.id: each for each in map(_episode, rows)}
 
 
 def keep(connection: Connection, space: str, number: int) -> None:
@@ -222,12 +227,17 @@ def promote(connection: Connection, space: str, taken_up: Sequence[Episode], at:
         change_log.append(connection, space, "episode.changed", each.number, at=at)
 
 
+_COUNT_RECALLED = Prepared(
+    update(episodes)
+    .where(*here(episodes), listed(episodes.c.id))
+    .values(recall_count=episodes.c.recall_count + 1, last_recalled_at=bindparam("at"))
+)
+
+
 def count_recalled(connection: Connection, space: str, ids: Collection[str], at: int) -> None:
     """Count that episodes were shown to a model."""
     if ids:
-        these = (*here(episodes, space), episodes.c.id.in_(ids))
-        values = {"recall_count": episodes.c.recall_count + 1, "last_recalled_at": at}
-        connection.execute(update(episodes).where(*these).values(**values))
+        _COUNT_RECALLED.change(connection, space=space, among=sorted(ids), at=at)
 
 
 _ARCHIVED = func.coalesce(cursors.c.position, 0)
@@ -257,7 +267,7 @@ def _key(session: str, compaction: int) -> bytes:
     return content_hash(f"{compaction} {session}")
 
 
-def _within(at: int, since: int | None, until: int | None) -> list[ColumnElement[bool]]:
+def _within(at: _Number, since: _Number | None, until: _Number | None) -> list[ColumnElement[bool]]:
     """Conditions for unexpired episodes that overlap a period, both ends included.
 
     The summary of a branch that the conversation has left is out until it returns there; a task has many.
@@ -275,6 +285,16 @@ def _about(project: str | None, task: str | None) -> list[ColumnElement[bool]]:
     return [column == value for column, value in wanted.items() if value is not None]
 
 
+_IDS: BindParameter[str] = bindparam("ids", expanding=True)
+_PROJECT, _TASK = bindparam("project", type_=Text), bindparam("task", type_=Text)
+_HOLDING = Prepared(
+    _EVERY.where(episodes.c.id.in_(_IDS))
+    .where(*_within(*(bindparam(name, type_=BigInteger) for name in ("at", "since", "until"))))
+    .where(or_(_PROJECT.is_(None), episodes.c.project == _PROJECT), or_(_TASK.is_(None), episodes.c.task == _TASK))
+    .order_by(*_LATEST_FIRST)
+)
+
+
 def _set(connection: Connection, space: str, number: int, **values: int | str | None) -> None:
     connection.execute(update(episodes).where(*here(episodes, space, number=number)).values(**values))
 
@@ -287,12 +307,14 @@ def _where(
     most: int | None = None,
 ) -> list[Episode]:
     """Such episodes, the latest to end first unless another order is given."""
-    found: list[Episode] = []
-    for row in connection.execute(_EVERY.where(*which).order_by(*order).limit(most), {"space": space}):
-        values = dict(row._mapping)
-        del values["space"]
-        values["topics"] = tuple(row.topics.split("\n")) if row.topics else ()
-        for name in ("began_at", "ended_at", "created_at", "expires_at", "last_recalled_at", "promoted_at"):
-            values[name] = None if values[name] is None else from_millis(values[name])
-        found.append(Episode(**values))
-    return found
+    rows = connection.execute(_EVERY.where(*which).order_by(*order).limit(most), {"space": space})
+    return [*map(_episode, rows)]
+
+
+def _episode(row: Sequence[Any]) -> Episode:
+    values = dict(zip(_NAMES, row, strict=True))
+    del values["space"]
+    values["topics"] = tuple(values["topics"].split("\n")) if values["topics"] else ()
+    for name in ("began_at", "ended_at", "created_at", "expires_at", "last_recalled_at", "promoted_at"):
+        values[name] = None if values[name] is None else from_millis(values[name])
+    return Episode(**values)
