@@ -33,7 +33,7 @@ from langmem_tiers.errors import (
 from langmem_tiers.integrations import TieredStore
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import chroma_client, embedding_cache
+from langmem_tiers.storage import chroma_client, chroma_server, embedding_cache
 from langmem_tiers.storage.keyword import ALL, drawers
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
@@ -656,6 +656,28 @@ def test_while_another_process_holds_a_space_recall_answers_without_a_receipt(ad
         assert "no receipt was kept: " in without.receipt.notes[-1]
         again = alice.recall(question)
         assert (again.block, again.receipt.number) == (without.block, 1)
+
+
+def test_of_very_many_messages_that_wait_for_chroma_the_newest_are_compared_and_the_receipt_says_so(
+    address, chroma, monkeypatch
+):
+    monkeypatch.setattr(chroma_client, "_LONGEST", 0.2)
+    monkeypatch.setattr(chroma_server, "_COMPARED", 2)
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        for number, text in enumerate((BADGE, "We had soup.", "It rains.", "The violin is old.")):
+            said(alice, text, f"s{number}")
+        chroma.pause()
+        try:
+            assert not memory.flush()
+        finally:
+            chroma.go_on()
+        early = alice.recall("Which badge does the archive have?")
+        assert BADGE in early.block  # by its words
+        assert early.receipt.notes == ("vectors: 2 messages of users/alice are not on the Chroma server yet.",)
+        assert "vector" in next(each for each in early.receipt.candidates if each.drawer == 1).scores
+        until(memory.flush)
+        until(lambda: not alice.recall("Which badge does the archive have?", session="later").receipt.notes)
 
 
 def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(postgres, address, offline_environment):

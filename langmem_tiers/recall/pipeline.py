@@ -324,7 +324,14 @@ class Recall:
         except (InvalidVector, ServerUnreachable) as error:
             self._go_without(vector, error)
             return self._find(sources, None, by_words)
+        self._note_unsearched(sources)
         return own_messages.fitting(sources, self.query, found)
+
+    def _note_unsearched(self, sources: Sequence[SpaceSnapshot]) -> None:
+        """Note in how many messages only words were looked for."""
+        for source in sources:
+            if waiting := sum(source.drawers_at.unsearched.values()):
+                self._note(f"{_NO_VECTORS}{waiting:,} messages of {source.name} are not on the Chroma server yet.")
 
     def _go_without(self, vector: Vectors | None, error: InvalidVector | ServerUnreachable) -> None:
         """Note that vectors could not be searched."""

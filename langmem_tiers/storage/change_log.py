@@ -62,6 +62,8 @@ class Moment:
     """The highest number that any drawer ever had, where it was read along."""
     recent: list[Change] = field(default_factory=list, compare=False, repr=False)
     """The changes of any kind after the position of the oldest follower that asked, once one has: for all of them."""
+    unsearched: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """By follower, of how many records the vectors were left out of a search, as too many wait to be indexed."""
 
 
 _NEWEST = Prepared(select(func.max(changes.c.position)).where(*here(changes)))

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 _PLACE = "chroma.collection"
 # A space with more vectors than this has a collection of its own.
 _SHARED = 4_000
-# Drawers read at once, and vectors newer than the collection that are compared one by one.
+# Drawers read at once, and changes since the server's state that are looked at.
 _STRIDE, _TAIL = 2_000, 20_000
+# So many of the newest records that the server has not got yet are compared one by one: more take a second to read.
+_COMPARED = 8_000
 _CHANGES = 16
 # In one read: every recall asks for all of it.
 _STATE = Prepared(
@@ -187,7 +189,7 @@ class Shelf(ABC):
             InvalidVector: the query's vector does not have the stored dimension.
             ServerUnreachable: the server does not answer, or has lost the collection: it is about to be filled again.
         """
-        dimension, held, newer = self._state(moment.connection)
+        dimension, held, newer = self._state(moment)
         if dimension not in {None, str(len(query))}:
             raise InvalidVector(
                 f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
@@ -211,16 +213,19 @@ class Shelf(ABC):
                     self._database.ask_for_work()
             raise
 
-    def _state(self, connection: Connection) -> tuple[str | None, str | None, Named | None]:
-        """The dimension of the model, the place of the collection, and the vectors that the server has not got yet."""
+    def _state(self, moment: Moment) -> tuple[str | None, str | None, Named | None]:
+        """The dimension of the model, the place of the collection, and the newest vectors that the server lacks."""
         names = {"dimension": embedding_cache.dimension_of(self.model), "place": self._fact}
         follower = "" if self._given is None else self.CURSOR
         read = {"follower": follower, "after": 0, "kinds": sorted(self.KINDS), "most": _TAIL}
-        rows = _STATE.rows(connection, space=self._space, **names, **read)
+        rows = _STATE.rows(moment.connection, space=self._space, **names, **read)
         news = change_log.changes_in(row[2:] for row in rows)
         spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
+        if self._given is not None:
+            spans, left_out = _newest(spans, _COMPARED)
+            moment.unsearched[self.CURSOR] = left_out
         dimension, place = rows[0][:2]
-        return dimension, place, self._loaded(connection, spans) if spans else None
+        return dimension, place, self._loaded(moment.connection, spans) if spans else None
 
     def _news(self, connection: Connection, after: int, most: int = _CHANGES) -> list[Change]:
         return change_log.read(connection, self._space, after=after, kinds=self.KINDS, most=most)
@@ -311,6 +316,16 @@ def clear_space(database: Database, server: ChromaServers) -> None:
         held = facts.beginning(connection, database.space, f"{_PLACE}:")
     for place in map(Place.read, held.values()):
         server.clear(place, _mark(database.space))
+
+
+def _newest(spans: Sequence[tuple[int, int]], most: int) -> tuple[list[tuple[int, int]], int]:
+    """The newest of these ranges with about so many numbers, and how many numbers the others have."""
+    taken, left = list[tuple[int, int]](), most
+    for first, last in reversed(spans):
+        if left > 0:
+            taken.append((max(first, last - left + 1), last))
+        left -= last - first + 1
+    return taken, max(-left, 0)
 
 
 def _mark(space: str) -> str:
