@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -37,16 +37,20 @@ def have_postgres() -> bool:
 
 
 class Postgres:
-    """A PostgreSQL server of its own, in a temporary folder; a `durable` one waits for its disk, as real ones do."""
+    """A PostgreSQL server of its own, in a temporary folder; a `durable` one waits for its disk, as real ones do.
 
-    def __init__(self, *, durable: bool = False) -> None:
+    `settings` are further ones, as name=value.
+    """
+
+    def __init__(self, *, durable: bool = False, settings: Sequence[str] = ()) -> None:
         programs = _programs()
         if programs is None:
             raise SystemExit(
                 "PostgreSQL is not installed (Debian's package: postgresql), and POSTGRES names no server."
             )
         self._programs = programs
-        self._fsync = "fsync=on" if durable else "fsync=off"
+        fixed = ("listen_addresses=127.0.0.1", f"fsync={'on' if durable else 'off'}", "max_connections=200")
+        self._settings = [part for each in (*fixed, *settings) for part in ("-c", each)]
         self.port = _free_port()
         self._folder = Path(tempfile.mkdtemp(prefix="langmem-tiers-postgres-"))
         # PostgreSQL does not run as root.
@@ -87,14 +91,10 @@ class Postgres:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = ["-c", "listen_addresses=127.0.0.1", "-c", self._fsync, "-c", "max_connections=200"]
         with (self._folder / "log").open("ab") as log:
+            command = [self._programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder]
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder, *options],
-                cwd=self._folder,
-                stdout=log,
-                stderr=log,
-                **self._as,
+                [*command, *self._settings], cwd=self._folder, stdout=log, stderr=log, **self._as
             )
         _wait_for(lambda: psycopg.connect(self.address("postgres", "postgres"), connect_timeout=2).close(), OSError)
 

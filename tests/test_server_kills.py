@@ -52,6 +52,13 @@ def test_users_are_asked_beside_few_and_many_others_and_a_large_one(run):
 
 
 @pytest.mark.model
+def test_what_a_recall_costs_on_servers_is_told(run):
+    (row,) = run("server_statements.py", "--users", "2", "--drawers", "20", "--turns", "10")
+    assert row["a recall"] == "process"
+    assert row["ms"] > 0
+
+
+@pytest.mark.model
 def test_a_memory_is_moved_to_servers(run):
     (row,) = run("server_moving.py", "--users", "2", "--drawers", "20")
     assert row["what"] == "to servers"

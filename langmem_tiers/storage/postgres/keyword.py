@@ -72,12 +72,14 @@ class WordsTable(KeywordIndex):
             " WHERE held.space = :here AND held.stem = gone.stem AND held.block = gone.block"
             " RETURNING held.stem, held.block, held.said, held.place"
         )
-        # The stems come first: of what a function makes, nothing may be compared with rows that a rule may hide.
+        # The stems come first: of what a function makes, nothing may be compared with rows that a rule may hide. Each
+        # is looked up by itself: until the server has counted its rows, a join would read all lists of the space.
         find = text(
             "WITH asked AS MATERIALIZED (SELECT word, coalesce((ts_lexize('stems', word))[1], word) AS stem"
             " FROM unnest(CAST(:words AS text[])) AS word)"
-            f" SELECT asked.word, held.block, held.said, held.place FROM asked JOIN {lists} AS held USING (stem)"
-            " WHERE held.space = :here AND held.block BETWEEN :first AND :last ORDER BY held.block"
+            " SELECT asked.word, held.block, held.said, held.place FROM asked CROSS JOIN LATERAL"
+            f" (SELECT block, said, place FROM {lists} WHERE space = :here AND stem = asked.stem"
+            " AND block BETWEEN :first AND :last OFFSET 0) AS held ORDER BY held.block"
         )
         self._find = Prepared(find)
 
