@@ -33,7 +33,7 @@ from langmem_tiers.errors import (
 from langmem_tiers.integrations import TieredStore
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import chroma_client, chroma_server, embedding_cache
+from langmem_tiers.storage import change_log, chroma_client, chroma_server, embedding_cache
 from langmem_tiers.storage.keyword import ALL, drawers
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
@@ -656,6 +656,20 @@ def test_while_another_process_holds_a_space_recall_answers_without_a_receipt(ad
         assert "no receipt was kept: " in without.receipt.notes[-1]
         again = alice.recall(question)
         assert (again.block, again.receipt.number) == (without.block, 1)
+
+
+def test_a_message_that_repeats_itself_does_not_crowd_out_all_others(address, chroma):
+    # Its many equal vectors cut HNSW's graph in parts, differently each time: so three spaces.
+    with opened(address, chroma) as memory:
+        for name in ("alice", "bob", "carol"):
+            space = memory.user(name)
+            said(space, "The robot and the violin. " * 10_000)
+            for number in range(9):
+                said(space, f"Note {number}: it rained in harbour {number}.", f"s{number}")
+            assert memory.flush()
+            asked = HashEmbedder().embed_query("the robot and the violin")
+            with space.context.open() as store, store.reading() as connection:
+                assert len(store.vectors.similar(change_log.moment(connection, store.key), asked, 10)) == 10
 
 
 def test_of_very_many_messages_that_wait_for_chroma_the_newest_are_compared_and_the_receipt_says_so(

@@ -18,7 +18,7 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, literal, select, true
 
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
-from langmem_tiers.storage import change_log, embedding_cache, facts, notes
+from langmem_tiers.storage import change_log, embedding_cache, facts, notes, rooms
 from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
@@ -251,7 +251,21 @@ class ServerVectors(Shelf):
         while len(best := _best_by_drawer(nearest)) < most and len(nearest) >= wide:
             wide *= 4
             nearest = self._nearest(moment, query, wide)
+        last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
+        if len(best) < min(most, last):
+            # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search reaches
+            # only the part that it starts in.
+            best = self._compared(moment, query, last) | best
+            best = dict(sorted(best.items(), key=lambda item: -item[1]))
         return dict(list(best.items())[:most])
+
+    def _compared(self, moment: Moment, query: Vectors, last: int) -> dict[int, float]:
+        """The cosine similarity of the newest drawers."""
+        newest = (max(1, last - _COMPARED + 1), last)
+        vectors = embedding_cache.load(moment.connection, self._space, self.model, [newest])
+        if vectors is None:
+            return {}
+        return best_by_drawer(vectors.drawers, cosines(vectors.matrix, query), len(vectors.drawers))
 
     def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of each of these drawers that has a vector."""
