@@ -46,7 +46,9 @@ def test_who_asks_what_is_known_of_them_gets_the_standing_facts_and_no_chatter(a
     assert "tram" not in shown(anna, message)
 
 
-@pytest.mark.parametrize("message", ["Can you suggest a cake?", "RECOMMEND A RECIPE", "Where shall we eat?"])
+@pytest.mark.parametrize(
+    "message", ["Can you suggest a cake?", "RECOMMEND A RECIPE", "SUGGEST A DİSH", "Where shall we eat?"]
+)
 def test_who_asks_for_food_is_served_by_their_diet_and_taste(anna, message):
     block = shown(anna, message)
     assert "hazelnuts" in block

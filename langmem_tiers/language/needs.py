@@ -18,6 +18,8 @@ from langmem_tiers.language.word_lists import COMMON_PARTS, table, word_set, wri
 from langmem_tiers.language.words import FIRST_PERSON, STOPWORDS, meaningful_words, stem, words
 
 _LOOKED_AT = 2000
+# Forms of i and s that `lower` does not make small: somebody with a Turkish keyboard writes "SUGGEST A DİSH".
+_LETTERS = str.maketrans("ıİſ", "iis")
 # Fewer telling words than these tell nothing of who says them.
 _TELLING = 2
 _TOPICS: tuple[Topic, ...] = get_args(Topic)
@@ -79,7 +81,7 @@ def needed_for(message: str) -> tuple[Need, ...]:
         >>> needed_for("What is the capital of France?")
         ()
     """
-    plain = _plain(message).lower()
+    plain = _plain(message).translate(_LETTERS).lower()
     past = _PAST.search(plain) is not None
     return tuple(need for asked, need in _NEEDS if asked.search(plain) and not (need.now and past))
 
