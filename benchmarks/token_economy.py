@@ -26,7 +26,7 @@ from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.rendering import Packed
 from langmem_tiers.recall.request import Query, RecallRequest, parse
 from langmem_tiers.recall.selection import Before
-from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, snapshots
+from langmem_tiers.recall.sources import RecallSource, SpaceSnapshot, read_drawers, snapshots
 from langmem_tiers.recall.telemetry import Stopwatch
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage.embedding_cache import Vectors
@@ -155,10 +155,9 @@ class Searched:
     def _pack(self, chosen: Sequence[FoundDrawer], length: int, budget: int) -> Packed:
         count = self.space.memory.count_tokens
         return rendering.pack(
-            self.sources,
             chosen,
+            read_drawers(self.sources, [found.key for found in chosen], self.vector, longer_than=length),
             terms=self.query.terms,
-            vector=self.vector,
             budget=budget - count(rendering.render([""])),
             most=[length] * len(chosen),
             count=count,
