@@ -3,12 +3,13 @@
 Runs over servers of its own, which it may stop, with `make test-servers`.
 """
 
+import os
 import signal
 import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -709,6 +710,25 @@ def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(postgres, 
     working.send_signal(signal.SIGTERM)
     working.communicate(timeout=60)
     assert working.returncode == 0
+
+
+def test_a_worker_notices_a_signal_that_does_not_end_its_waiting(address, capsys):
+    ended, late = threading.Event(), []
+
+    def end():
+        until(lambda: "Working for" in capsys.readouterr().err)
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # so it is not the waiting thread that is woken
+        if not ended.wait(30):
+            late.append(True)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    sender = threading.Thread(target=end)
+    sender.start()
+    with suppress(SystemExit):
+        main(["--path", address, "--embedder", "none", "worker"])
+    ended.set()
+    sender.join()
+    assert not late
 
 
 def test_a_worker_that_is_refused_does_not_wait(postgres, capsys):

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 _FOLDER = "A memory in a folder needs no worker: each process does the work of the spaces that it uses."
 # Seconds that a worker may take to finish its step: longer than any, so that the lease is given back.
 _DRAINING = 600.0
+# Seconds after which it looks up: a signal that comes right before it begins to wait does not end the waiting.
+_LOOKING = 1.0
 
 
 def worker(
@@ -42,7 +44,8 @@ def worker(
         works = memory.worker(concurrency)
         at_once = counted(concurrency, "space")
         print_error(f"Working for {memory.backend.where}, {at_once} at a time. Ctrl-C ends it.")
-        stopped.wait()
+        while not stopped.wait(_LOOKING):
+            pass
         print_error("Finishing the current step.")
         works.stop(_DRAINING)
 
