@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -523,6 +524,9 @@ def test_graphs_are_written_when_spaces_make_room_for_others(tmp_path):
         for name in ("alice", "bob"):
             fill(memory.user(name), 2)
             assert len(memory.user(name).graph.neighbours("Berlin").relations) == 2
+        deadline = time.monotonic() + 60  # spaces are closed in the background
+        while not list(tmp_path.rglob("graph.json")) and time.monotonic() < deadline:
+            time.sleep(0.01)
         assert len(list(tmp_path.rglob("graph.json"))) == 1
     assert len(list(tmp_path.rglob("graph.json"))) == 2
 
