@@ -39,8 +39,8 @@ class Covered:
 
     def best(self, most: int) -> dict[int, float]:
         """The best records with their shares, best first; newest first among equals."""
-        # Sorting all of them would take longer than finding those that may be among the best, and so would looking at
-        # all for the least of these, which is no less than it is among some.
+        # What the best of some have at least, the best of all have too. So most are left out by one comparison: to sort
+        # all, or to look for the least of the best among all, takes longer.
         near = np.flatnonzero(self.shares >= _least_of_best(self.shares[::_SOME], most))
         near = near[self.shares[near] >= _least_of_best(self.shares[near], most)]
         chosen = near[np.lexsort((-self.numbers[near], -self.shares[near]))[:most]]

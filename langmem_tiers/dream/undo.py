@@ -1,7 +1,7 @@
 """Undoes a dream, and redoes it: its rows are restored exactly as they were.
 
-That is refused, with the records concerned, if a later change touched one of them or builds on one. Recall counters do
-not count as changes: they are kept, all else is restored.
+That is refused, with the records concerned, if a later change touched one of them or builds on one. Recall counters
+and the index words of an entry do not count as changes: they are kept, all else is restored.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Restoring:
             raise DreamConflict(f"Later changes touched what dream {dream_id} changed: {shown}{more}.", records=named)
         roots = _roots(records)
         for record, now in sorted(zip(records, held, strict=True), key=lambda each: _rank(each[0])):
-            values = None if record.after is None else _with_counters(record, now)
+            values = None if record.after is None else _with_bookkeeping(record, now)
             changesets.restore(self._connection, self._space, record, values, there=now is not None)
         self._keep_words_in_step(records)
         self._log(records, roots)
@@ -210,14 +210,14 @@ def _roots(records: Sequence[ChangedRecord]) -> set[int]:
 
 
 def _same(record: ChangedRecord, wanted: Mapping[str, Any] | None, held: Mapping[str, Any] | None) -> bool:
-    """Whether a row is as it should be, apart from recall counters."""
+    """Whether a row is as it should be, apart from what is no part of it."""
     if wanted is None or held is None:
         return wanted is held
     counted = BOOKKEEPING.get(record.table, frozenset())
     return all(held[name] == value for name, value in wanted.items() if name not in counted)
 
 
-def _with_counters(record: ChangedRecord, held: Mapping[str, Any] | None) -> dict[str, Any]:
+def _with_bookkeeping(record: ChangedRecord, held: Mapping[str, Any] | None) -> dict[str, Any]:
     """The row to restore, with what is no part of it as it is now."""
     values = dict(record.after or {})
     if held is not None and record.before is not None:

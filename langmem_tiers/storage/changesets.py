@@ -60,7 +60,7 @@ BOOKKEEPING: Mapping[str, frozenset[str]] = {
     "episodes": frozenset({"recall_count", "last_recalled_at"}),
     "notes": frozenset({"tags"}),
 }
-"""Columns that are no part of what a record says: every recall writes them, or they follow from its words."""
+"""Columns that are no part of what a record says: every recall writes them, or they follow from another record."""
 
 _Row = Mapping[str, Any]
 
