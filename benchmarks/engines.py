@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from argparse import Namespace
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -31,7 +32,8 @@ from texts import message, question, sessions
 from langmem_tiers import Memory, Settings, Space, Turn
 from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
-from langmem_tiers.naming import user_space
+from langmem_tiers.naming import folder_name, user_space
+from langmem_tiers.storage.folder import has_space, mark_space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,7 @@ def main() -> None:
     )
     arguments.add_argument("--users", type=int, nargs="+", default=[200], help="how many there are, fewest first")
     arguments.add_argument("--drawers", type=int, default=5_000, help="of each user")
+    arguments.add_argument("--told", type=int, help="only so many are told their messages: the others are copies")
     arguments.add_argument("--asked", type=int, default=200, help="so many users are asked")
     arguments.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     arguments.add_argument("--turns", type=int, default=400, help="calls of each kind, by all clients together")
@@ -69,6 +72,9 @@ def main() -> None:
         if chosen.postgres:
             places.append(Place(name="servers", address=chosen.postgres, chroma=chosen.chroma))
         for users in sorted(chosen.users):
+            if chosen.told:
+                fill(places[0], min(chosen.told, users), chosen)
+                copy(Path(folder), chosen.told, users)
             for place in places:
                 say(f"{place.name}: {users:,} users of {chosen.drawers:,} drawers")
                 fill(place, users, chosen)
@@ -87,6 +93,16 @@ def fill(place: Place, users: int, chosen: Namespace) -> None:
             space = memory.space(user_space(user))
             if space.name not in there:
                 tell(space, range(user * chosen.drawers, (user + 1) * chosen.drawers), chosen.seed)
+
+
+def copy(folder: Path, told: int, users: int) -> None:
+    """Have so many users in a folder, those after the first ones as copies of them."""
+    unmarked = shutil.ignore_patterns("space.json")
+    for user in range(told, users):
+        if not has_space(folder, user_space(user)):
+            first, copied = (folder / "spaces" / folder_name(user_space(each)) for each in (user % told, user))
+            shutil.copytree(first, copied, ignore=unmarked, dirs_exist_ok=True)
+            mark_space(copied, user_space(user))
 
 
 def tell(space: Space, numbers: range, seed: int) -> None:
