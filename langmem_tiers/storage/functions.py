@@ -42,6 +42,23 @@ def _size_of(element: Any, compiler: Any, **how: Any) -> str:
     return f"octet_length(replace({compiler.process(element.clauses, **how)}, chr(1114110), ' '))"
 
 
+class now_millis(GenericFunction[int]):
+    """The milliseconds since 1970 by the clock of the database."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(now_millis, "sqlite")
+def _now_millis_sqlite(*_: Any, **__: Any) -> str:
+    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
+
+@compiles(now_millis, "postgresql")
+def _now_millis(*_: Any, **__: Any) -> str:
+    return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+
+
 class ending(GenericFunction[str]):
     """The last characters of a text, so many."""
 

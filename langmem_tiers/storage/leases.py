@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import LeaseLost
@@ -59,7 +59,7 @@ class Lease:
     `acquire` returns a number, the fence, that is higher each time. A holder that wakes up late commits nothing: the
     commit checks that its fence is still the latest (`require`). That also makes it safe to take over the lease of
     a holder that only seems dead, so a lease that ends further away than `seconds` from now counts as expired: the
-    clock has jumped.
+    clock has jumped. Time goes by the clock of the database, on which all machines agree, unless another one was given.
     """
 
     database: Database
@@ -74,8 +74,9 @@ class Lease:
         Raises:
             StorageError: it could not be taken.
         """
-        space, at, longest = self.database.space, to_millis(self.clock()), round(self.seconds * 1000)
+        space, longest = self.database.space, self._longest
         with self.database.writing() as connection:
+            at = self._now(connection)
             before = read(connection, space, self.name)
             if before is not None and before.held(at, longest):
                 return None
@@ -90,18 +91,28 @@ class Lease:
         Raises:
             LeaseLost: someone else has taken it over.
         """
-        if not self._end_at(fence, to_millis(self.clock()) + round(self.seconds * 1000)):
-            raise _lost(self.name)
+        with self.database.writing() as connection:
+            if not self._end_at(connection, fence, self._now(connection) + self._longest):
+                raise _lost(self.name)
 
     def release(self, fence: int) -> None:
         """Release the lease, unless someone else has taken it over."""
-        self._end_at(fence, _OVER)
+        with self.database.writing() as connection:
+            self._end_at(connection, fence, _OVER)
 
-    def _end_at(self, fence: int, until: int) -> bool:
+    @property
+    def _longest(self) -> int:
+        return round(self.seconds * 1000)
+
+    def _now(self, connection: Connection) -> int:
+        if self.clock is utc_now:
+            return int(connection.execute(select(func.now_millis())).scalar_one())
+        return to_millis(self.clock())
+
+    def _end_at(self, connection: Connection, fence: int, until: int) -> bool:
         """Set the end of the lease, if it still has this fence."""
         this = here(leases, self.database.space, name=self.name, fence=fence)
-        with self.database.writing() as connection:
-            return connection.execute(update(leases).where(*this).values(until=until)).rowcount == 1
+        return connection.execute(update(leases).where(*this).values(until=until)).rowcount == 1
 
 
 def _lost(name: str) -> LeaseLost:
