@@ -27,6 +27,8 @@ class Backend(ABC):
     where: str
     queue: SpaceQueue | None = None
     """What several processes share their background work by, None if each does that of the spaces it uses."""
+    unerased: tuple[str, ...] = ()
+    """What of deleted records stays a while where nothing here can erase it, each with what to do about it."""
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:
@@ -142,6 +144,9 @@ class ServerBackend(Backend):
     """A PostgreSQL database for the records; vectors are on Chroma servers."""
 
     queue: SpaceQueue
+    unerased = (
+        "the servers' own files hold the bytes until they use that room again; of PostgreSQL's, VACUUM frees it",
+    )
 
     def __init__(self, server: PostgresServer, chroma: ChromaServers | None) -> None:
         self.where = server.where
@@ -195,6 +200,8 @@ class ServerBackend(Backend):
 
 class SpreadBackend(Backend):
     """Several databases as one place: a hash of its name says which of them a space is in."""
+
+    unerased = ServerBackend.unerased
 
     def __init__(self, parts: Sequence[ServerBackend]) -> None:
         self._parts = tuple(parts)

@@ -75,7 +75,7 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
         stays=0,
         bytes="pending" if others.unreached else "gone",
         backups=backups.holding(runtime.path, name),
-        elsewhere=(*_ELSEWHERE, *others.named("then repeat this call")),
+        elsewhere=(*_ELSEWHERE, *runtime.backend.unerased, *others.named("then repeat this call")),
     )
 
 

@@ -17,7 +17,7 @@ _Place = "FOLDER|postgresql://…"
 def move(
     target: Target,
     *,
-    source: Annotated[str, typer.Option("--from", metavar=_Place, help="The memory; it stays as it is.")],
+    source: Annotated[str, typer.Option("--from", metavar=_Place, help="The memory; its records stay as they are.")],
     place: Annotated[str, typer.Option("--to", metavar=_Place, help="Where it goes.")],
 ) -> Shown:
     """Move a memory from a folder to servers or back: all rows with their vectors, space by space, compared by hash.

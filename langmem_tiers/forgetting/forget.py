@@ -92,7 +92,11 @@ def forget(context: SpaceContext, selection: Selection, confirm: str | bool) -> 
         counts=dict(activity.body["counts"]),
         stays=len(seen.stays),
         bytes="gone" if done else "pending",
-        elsewhere=(*_elsewhere(seen), *others.named("the background goes on until it is reached")),
+        elsewhere=(
+            *_elsewhere(seen),
+            *context.backend.unerased,
+            *others.named("the background goes on until it is reached"),
+        ),
     )
 
 

@@ -105,7 +105,7 @@ class ForgetReceipt:
         space: Where.
         counts: How many of each went: drawers, entries, episodes and so on.
         stays: How much stays, without the forgotten part of its evidence.
-        bytes: Whether the files hold none of it any more.
+        bytes: Whether the files hold none of it any more; on servers, whether its rows and vectors are deleted.
         backups: Backups that were made before and still hold it, by path.
         elsewhere: What this memory cannot reach, each with what to do about it.
     """

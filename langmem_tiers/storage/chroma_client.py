@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from langmem_tiers.errors import InvalidInput, ServerUnreachable
 from langmem_tiers.storage.chroma_queries import Queries
@@ -60,6 +61,7 @@ class ChromaServer:
             )
         self.where = f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
         self._parts = parts
+        self._headers = _credentials(parts)
         self._client: Any = None
         self._queries: Any = None
         self._collections: dict[str, Any] = {}
@@ -159,12 +161,13 @@ class ChromaServer:
                 from chromadb.config import Settings
 
                 # Chroma's client waits for ever, without a setting for that: so it is asked first here.
-                httpx.get(f"{self.where}/api/v2/heartbeat", timeout=_LONGEST)
+                httpx.get(f"{self.where}/api/v2/heartbeat", timeout=_LONGEST, headers=self._headers)
                 secure, port = self._parts.scheme == "https", self._parts.port
                 client: Any = chromadb.HttpClient(
                     str(self._parts.hostname),
                     port or (443 if secure else 80),
                     ssl=secure,
+                    headers=dict(self._headers),
                     settings=Settings(anonymized_telemetry=False),
                 )
                 client._server._session.timeout = _LONGEST
@@ -326,6 +329,14 @@ class ChromaServers:
     def _found(self, place: Place) -> ChromaServer | None:
         """The server that has a collection."""
         return next((each for each in self._by_chance(place) if each.holds(place)), None)
+
+
+def _credentials(parts: SplitResult) -> dict[str, str]:
+    """The header with the user and password that an address names, if it does."""
+    if parts.username is None:
+        return {}
+    both = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"authorization": f"Basic {b64encode(both.encode()).decode()}"}
 
 
 def _close(client: Any) -> None:

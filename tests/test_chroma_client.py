@@ -1,0 +1,84 @@
+"""What is sent to a Chroma server: to one in front of which a proxy asks for a password."""
+
+from __future__ import annotations
+
+import json
+import threading
+from base64 import b64decode
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from langmem_tiers.errors import ServerUnreachable
+from langmem_tiers.storage.chroma_client import ChromaServer, Named
+
+ANSWERS = {
+    "heartbeat": {"nanosecond heartbeat": 1},
+    "identity": {"user_id": "", "tenant": "default_tenant", "databases": ["default_database"]},
+    "pre-flight-checks": {"max_batch_size": 1000, "supports_base64_encoding": True},
+    "default_tenant": {"name": "default_tenant"},
+    "default_database": {"id": str(uuid4()), "name": "default_database", "tenant": "default_tenant"},
+    "collections": {
+        "id": str(uuid4()),
+        "name": "shard",
+        "tenant": "default_tenant",
+        "database": "default_database",
+        "dimension": None,
+        "metadata": None,
+        "configuration_json": {},
+        "version": 0,
+        "log_position": 0,
+    },
+    "upsert": {},
+    "query": {"ids": [["mark:1.0"]], "distances": [[0.5]]},
+}
+
+
+@pytest.fixture
+def guarded():
+    """The port of a server that answers as Chroma's does, but only to alice with her password."""
+
+    class Guarded(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            told = self.headers.get("authorization", "").removeprefix("Basic ")
+            knows = b64decode(told) == b"alice:s@cret"
+            answer = ANSWERS[self.path.rpartition("/")[2]] if knows else {"error": "Unauthorized"}
+            body = json.dumps(answer).encode()
+            self.send_response(200 if knows else 401)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_user_and_password_of_the_address_go_with_every_request_and_into_no_message(guarded):
+    server = ChromaServer(f"http://alice:s%40cret@127.0.0.1:{guarded}")
+    assert server.where == f"http://127.0.0.1:{guarded}"
+    server.ask()
+    place = server.begin("shard")
+    server.upsert(place, "mark", Named(["1.0"], np.eye(1, 4, dtype=np.float32)))
+    assert server.query(place, "mark", np.ones(4, np.float32), 1) == [("mark:1.0", 0.5)]
+    server.close()
+
+
+def test_a_wrong_password_is_a_server_that_does_not_answer(guarded):
+    server = ChromaServer(f"http://alice:guessed@127.0.0.1:{guarded}")
+    with pytest.raises(ServerUnreachable) as caught:
+        server.ask()
+    assert "guessed" not in str(caught.value)
+    server.close()
