@@ -24,6 +24,7 @@ how often each may ask; and put your authentication in place of TOKENS.
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -144,6 +145,8 @@ def service(place: str | None = None, model: BaseChatModel | None = None, *, bac
                     model or model_or_offline(), memory, checkpointer=checkpointer, store=store
                 )
                 app.state.replies = set()
+                # From now on no garbage collection goes through all that was imported: that delays replies.
+                gc.freeze()
                 yield
                 if app.state.replies:
                     await asyncio.wait(app.state.replies, timeout=LAST_REPLIES)

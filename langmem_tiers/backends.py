@@ -1,4 +1,7 @@
-"""Where the spaces of a memory are kept: in a folder, or on servers, one or several. Nothing else knows which."""
+"""Where the spaces of a memory are kept: in a folder, or on servers, one or several.
+
+Nothing else asks which it is, but for what is done to files: a space on servers has none (`SpaceStore.folder`).
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import StorageError
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
-from langmem_tiers.store import FolderStore, ServerStore, SpaceStore
+from langmem_tiers.store import FolderStore, SpaceStore
 
 Stop = Callable[[], bool]
 # Drawers that Chroma gets at once while the embedder computes, which then waits: Chroma keeps Python's lock, for ten
@@ -139,8 +139,7 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
     if isinstance(store, FolderStore):
         # Before Chroma, which takes far longer: until it is written, each opening reads all records.
         following.append(IndexFileJob(store))
-    elif isinstance(store, ServerStore):
-        following += (ServerProjectJob(each) for each in store.shelves)
+    following += (ServerProjectJob(each) for each in store.shelves)
     following += projecting
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),
