@@ -3,15 +3,21 @@
 The vectors come from a NumPy file, or are made with MiniLM of the distinct messages of users and assistants in
 LongMemEval's haystacks and of all speakers in LoCoMo's conversations. The questions are messages that are not in the
 index, so there is nothing to find that is equal to them. Sizes beyond the number of vectors are left out: nothing is
-made up.
+made up, except where `--made` says by which embedder.
+
+With `--spaces`, a Chroma server of its own is asked as the package asks one: spaces of these sizes share a collection
+with the parameters in use, which they fill in turns, and a question is asked of one space, by its mark.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import random
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import product
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,14 +25,21 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from embedders import CHOICES, prepared
 from numpy.typing import NDArray
 from reporting import Row, parser, report, say
+from texts import message
 
+sys.path.append(str(Path(__file__).parent.parent))
 from langmem_tiers.models.minilm import MiniLM
+from langmem_tiers.storage.chroma_client import ChromaServer, Named
+from tests import servers
 
 Vectors = NDArray[np.float32]
 NEAREST = 10
 ADDED_AT_ONCE = 1000
+# What a space adds to a shared collection before it is another one's turn.
+ADDED_IN_TURN = 50
 
 
 def main() -> None:
@@ -34,14 +47,22 @@ def main() -> None:
     arguments.add_argument("--vectors", type=Path, default=None, help="a .npy file; it is written if it is not there")
     arguments.add_argument("--longmemeval", type=Path, default=None, help="gzipped lines of its questions")
     arguments.add_argument("--locomo", type=Path, default=None, help="its JSON file")
+    arguments.add_argument("--made", choices=CHOICES, default=None, help="vectors of made-up messages instead")
+    arguments.add_argument("--spaces", type=int, default=0, help="so many in one collection, of each of the sizes")
     arguments.add_argument("--sizes", type=int, nargs="+", default=[1_000, 5_000, 10_000, 20_000, 40_000])
     arguments.add_argument("--construction", type=int, nargs="+", default=[100, 200])
     arguments.add_argument("--neighbours", type=int, nargs="+", default=[16, 32])
     arguments.add_argument("--search", type=int, nargs="+", default=[10, 100, 200])
     arguments.add_argument("--questions", type=int, default=300)
     chosen = arguments.parse_args()
-    vectors = np.load(chosen.vectors) if chosen.vectors and chosen.vectors.exists() else made(chosen)
+    most = max(chosen.sizes) * max(chosen.spaces, 1) + chosen.questions
+    vectors = np.load(chosen.vectors) if chosen.vectors and chosen.vectors.exists() else made(chosen, most)
     asked, held = vectors[: chosen.questions], vectors[chosen.questions :]
+    if chosen.spaces:
+        sizes = (size for size in chosen.sizes if size * chosen.spaces <= len(held))
+        shared = [shared_row(np.split(held[: size * chosen.spaces], chosen.spaces), asked) for size in sizes]
+        report(f"Recall@{NEAREST} of spaces that share a collection, against exact search", shared, chosen.out)
+        return
     rows = [
         row(held[:size], asked, construction, neighbours, search)
         for size in chosen.sizes
@@ -51,16 +72,23 @@ def main() -> None:
     report(f"Chroma's recall@{NEAREST} against exact search", rows, chosen.out)
 
 
-def made(chosen: Any) -> Vectors:
-    texts = [*dict.fromkeys(messages(chosen.longmemeval, chosen.locomo))]
-    some = np.random.default_rng(chosen.seed).permutation(len(texts))[: max(chosen.sizes) + chosen.questions]
+def made(chosen: Any, most: int) -> Vectors:
+    if chosen.made:
+        texts, model = invented(chosen.seed, most), prepared(chosen.made)
+    else:
+        texts, model = [*dict.fromkeys(messages(chosen.longmemeval, chosen.locomo))], MiniLM()
+        model.prepare()
+    some = np.random.default_rng(chosen.seed).permutation(len(texts))[:most]
     say(f"embedding {len(some):,} of {len(texts):,} messages")
-    model = MiniLM()
-    model.prepare()
     vectors = model.embed_documents([texts[place] for place in some])
     if chosen.vectors:
         np.save(chosen.vectors, vectors)
     return vectors
+
+
+def invented(seed: int, most: int) -> list[str]:
+    rng = random.Random(seed)
+    return [message(rng) for _ in range(most)]
 
 
 def messages(longmemeval: Path | None, locomo: Path | None) -> Iterator[str]:
@@ -98,6 +126,43 @@ def row(held: Vectors, asked: Vectors, construction: int, neighbours: int, searc
         "recall@10 %": 100 * float(np.mean(recalls)),
         "worst question %": 100 * min(recalls),
         "built, vectors/s": len(held) / building,
+        "asked p50 ms": float(np.median(spent)),
+    }
+
+
+def shared_row(held: Sequence[Vectors], asked: Vectors) -> Row:
+    """How well each space is searched; each question is asked of one space, in turn."""
+    say(f"{len(held):,} spaces of {len(held[0]):,} vectors")
+    marks = [f"space-{number}" for number in range(len(held))]
+    spent, recalls, foreign = [], [], 0
+    server = servers.Chroma()
+    try:
+        with closing(ChromaServer(server.address)) as client:
+            place = client.begin("shared")
+            started = perf_counter()
+            for first in range(0, len(held[0]), ADDED_IN_TURN):
+                for mark, vectors in zip(marks, held, strict=True):
+                    some = vectors[first : first + ADDED_IN_TURN]
+                    names = [str(number) for number in range(first, first + len(some))]
+                    client.upsert(place, mark, Named(names, some))
+            building = perf_counter() - started
+            for number, query in enumerate(asked):
+                mark, vectors = marks[number % len(held)], held[number % len(held)]
+                started = perf_counter()
+                found = client.query(place, mark, query, NEAREST) or []
+                spent.append((perf_counter() - started) * 1000)
+                own = {int(name.removeprefix(f"{mark}:")) for name, _ in found if name.startswith(f"{mark}:")}
+                foreign += len(found) - len(own)
+                recalls.append(len(own & exact(vectors, query[np.newaxis])[0]) / NEAREST)
+    finally:
+        server.remove()
+    return {
+        "spaces": len(held),
+        "vectors of each": len(held[0]),
+        "recall@10 %": 100 * float(np.mean(recalls)),
+        "worst question %": 100 * min(recalls),
+        "of other spaces": foreign,
+        "added, vectors/s": sum(map(len, held)) / building,
         "asked p50 ms": float(np.median(spent)),
     }
 

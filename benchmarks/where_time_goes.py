@@ -3,19 +3,29 @@
 Every door is measured three times: bare (processor time of the process, and of the bare embedder), with SQLAlchemy's
 events (how many statements a call takes, which, and for how long), and under cProfile (shares of the calling thread's
 processor time by module; a profiler distorts them). With `--plans`, the slowest statements come with their query plans.
+With `--allocations`, a fourth time under tracemalloc: how many KB a call needs at its most beyond what there was, and
+what is still there after it and a collection, in KB and blocks.
+
+A call of `ingest` tells a conversation of 20 messages, has it filed, embedded and mined by the rules, and what was
+found put in the graph; one of `import` does the same with a file of them, as `langmem-tiers import` does.
 """
 
 from __future__ import annotations
 
 import cProfile
+import gc
+import json
 import pstats
 import random
 import re
+import sys
+import tracemalloc
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time, thread_time
 from typing import Any
@@ -27,9 +37,9 @@ from multiply import make
 from recall_latency import SPACE
 from reporting import Row, parser, report, say
 from sqlalchemy import Engine, event
-from texts import message, question
+from texts import SESSION_TURNS, message, question
 
-from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers import GraphSettings, Memory, Settings, Turn
 from langmem_tiers.bench.asking import verbatim
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.graphs import recall_node
@@ -40,6 +50,8 @@ Door = Callable[[int], object]
 # What a module is counted as: the first that its file's path contains.
 _ROOMS = ("langmem_tiers/", "sqlalchemy", "numpy", "onnxruntime", "tokenizers", "orjson", "chromadb", "langgraph")
 _SLOW, _MODULES = 5, 12
+# Calls of a door that takes longer than others, and those under tracemalloc, which takes several times as long.
+_FEW, _TRACED = 5, 20
 # Characters of a statement that are told.
 _LONGEST = 300
 _PLANNED = {"SELECT", "INSERT", "UPDATE", "DELETE"}
@@ -86,19 +98,21 @@ def main() -> None:
     arguments.add_argument("--embedder", choices=CHOICES, default="projection", help="see embedders.py")
     arguments.add_argument("--work", type=Path, default=None, help="a memory to use, and write into")
     arguments.add_argument("--plans", action="store_true", help="query plans of the slowest statements")
+    arguments.add_argument("--allocations", action="store_true", help="the memory that a call needs and keeps")
     chosen = arguments.parse_args()
     embedder = prepared(chosen.embedder)
     with TemporaryDirectory() if chosen.work is None else nullcontext(chosen.work) as folder:
         say(f"filling up to {chosen.drawers:,} drawers")
         make(Path(folder), chosen.drawers, embedder=embedder, seed=chosen.seed)
-        wanted = set(chosen.doors or ("opening", *_DOORS))
+        wanted = set(chosen.doors or ("opening", *_DOORS, *_BATCHES))
         rows, modules, statements, plans = [], list[Row](), list[Row](), dict[str, list[str]]()
         floor = _floor(embedder, chosen.calls)
         for name, door in _doors(Path(folder), embedder, wanted):
             say(name)
-            calls = min(chosen.calls, 5) if name == "opening" else chosen.calls
+            calls = chosen.calls if name in _DOORS else min(chosen.calls, _FEW)
             row, taken, asked = _measure(door, calls)
-            rows.append({"door": name, **row, "times one embedding": row["processor ms"] / floor})
+            allocated = _allocated(door, min(calls, _TRACED)) if chosen.allocations else {}
+            rows.append({"door": name, **row, "times one embedding": row["processor ms"] / floor, **allocated})
             modules += [{"door": name, "module": each, "share %": share} for each, share in taken]
             statements += [{"door": name, **each} for each in _told(asked, calls)]
             plans |= {said[:_LONGEST]: plan for said, plan in asked.plans.items()}
@@ -114,10 +128,15 @@ def _doors(folder: Path, embedder: Timed, wanted: set[str]) -> Iterator[tuple[st
     """The doors that are wanted, each with what calls it."""
     if "opening" in wanted:
         yield "opening", lambda number: _opened(folder, embedder)
-    with Memory.open(folder, embedder=embedder, settings=verbatim(Settings()), background=False) as memory:
-        for name in _DOORS:
-            if name in wanted:
-                yield name, _DOORS[name](memory)
+    verbatim_only = verbatim(Settings())
+    into_graph = verbatim_only.model_copy(update={"graph": GraphSettings()})
+    for doors, settings in ((_DOORS, verbatim_only), (_BATCHES, into_graph)):
+        if wanted.isdisjoint(doors):
+            continue
+        with Memory.open(folder, embedder=embedder, settings=settings, background=False) as memory:
+            for name in doors:
+                if name in wanted:
+                    yield name, doors[name](memory)
 
 
 def _opened(folder: Path, embedder: Timed) -> None:
@@ -162,6 +181,43 @@ def _put(memory: Memory) -> Door:
     return lambda number: store.put(("memories", "bench"), f"{run}-{number}", {"text": f"Fact {run} number {number}."})
 
 
+def _ingest(memory: Memory) -> Door:
+    space, run = memory.space(SPACE), uuid4().hex
+
+    def call(number: int) -> object:
+        session = f"{run}-{number}"
+        space.track(_conversation(session), session=session)
+        space.flush()
+        mined = space.mine(session=session)
+        space.flush()
+        return mined
+
+    return call
+
+
+def _import(memory: Memory) -> Door:
+    space, run = memory.space(SPACE), uuid4().hex
+
+    def call(number: int) -> object:
+        session = f"{run}-{number}"
+        said = [{"session": session, "role": turn.role, "content": turn.content} for turn in _conversation(session)]
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "said.jsonl"
+            file.write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+            memory.import_file(file, user=space.name.partition("/")[2])
+        space.flush()
+        mined = space.mine(session=session)
+        space.flush()
+        return mined
+
+    return call
+
+
+def _conversation(seed: str) -> list[Turn]:
+    rng = random.Random(seed)
+    return [Turn(role=role, content=message(rng)) for _ in range(SESSION_TURNS // 2) for role in ("user", "assistant")]
+
+
 _DOORS: Mapping[str, Callable[[Memory], Door]] = {
     "recall node": _recall,
     "track": _track,
@@ -169,6 +225,8 @@ _DOORS: Mapping[str, Callable[[Memory], Door]] = {
     "knowledge.save": _save,
     "store put": _put,
 }
+_BATCHES: Mapping[str, Callable[[Memory], Door]] = {"ingest": _ingest, "import": _import}
+"""Doors through which a conversation comes in at once."""
 
 
 def _measure(door: Door, calls: int) -> tuple[dict[str, float], list[tuple[str, float]], Statements]:
@@ -198,6 +256,25 @@ def _measure(door: Door, calls: int) -> tuple[dict[str, float], list[tuple[str, 
         "in statements ms": sum(statements.spent.values()) / calls,
     }
     return row, _modules(profile), statements
+
+
+def _allocated(door: Door, calls: int) -> dict[str, float]:
+    """The memory that a call needs at its most, and what is still there after it; the median of the calls."""
+    needed, kept, blocks = list[float](), list[float](), list[float]()
+    tracemalloc.start()
+    try:
+        for number in range(20_000_000, 20_000_000 + calls):
+            gc.collect()
+            tracemalloc.reset_peak()
+            before, there = tracemalloc.get_traced_memory()[0], sys.getallocatedblocks()
+            door(number)
+            needed.append((tracemalloc.get_traced_memory()[1] - before) / 1024)
+            gc.collect()
+            blocks.append(float(sys.getallocatedblocks() - there))
+            kept.append((tracemalloc.get_traced_memory()[0] - before) / 1024)
+    finally:
+        tracemalloc.stop()
+    return {"most KB": median(needed), "kept KB": median(kept), "kept blocks": median(blocks)}
 
 
 def _floor(embedder: Timed, calls: int) -> float:
