@@ -35,11 +35,26 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 
 # What touches LangChain and LangGraph, and what its tests need beside the extras.
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
-# What runs over servers too.
-FRONT_DOOR := $(patsubst %,tests/test_%.py,servers server_kills server_commands spread workers moving deleting_spaces agent as_of branches classic_memory documents dream_apply dream_approve dream_cli dream_consolidate dream_decider dream_deleted dream_feedback dream_gate dream_graph dream_orphans dream_preferences dream_pruned dream_synthesis dream_undo episodes flush forgetting forgetting_canaries forgetting_doors forgetting_dreams forgetting_meanwhile forgetting_selection graph_asking graph_bitemporal graph_cli graph_ending graph_merging graph_names graph_nesting graph_pictures graph_precision graph_projection graph_recall graph_taking graph_tools graph_transfer graph_writing identity identity_text isolation knowledge knowledge_cli knowledge_intake lcel leaving many_users middleware mining nodes nodes_activities nodes_async nodes_faults nodes_hosts nodes_reruns nodes_sharing notes recall recall_about recall_lines recall_meanwhile recall_statements retriever store_contract store_hosts store_items store_tiers tasks teams tools track working_memory working_node)
+# What is about servers themselves, or about storing, finding and keeping apart what each user says.
+SERVERS := $(patsubst %,tests/test_%.py, \
+	servers server_commands server_copies server_kills spread workers moving compose examples_service \
+	telemetry_otel track recall recall_statements write_statements isolation many_users leaving deleting_spaces \
+	flush)
+# What runs over servers too: the doors of a memory. Not here are single files of the sources, pure functions, the panel's
+# pages and the files of a folder.
+FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
+	agent as_of branches classic_memory documents dream_apply dream_approve dream_cli dream_consolidate \
+	dream_decider dream_deleted dream_feedback dream_gate dream_graph dream_orphans dream_preferences dream_pruned \
+	dream_synthesis dream_undo episodes forgetting forgetting_canaries forgetting_doors forgetting_dreams \
+	forgetting_meanwhile forgetting_selection graph_asking graph_bitemporal graph_cli graph_ending graph_merging \
+	graph_names graph_nesting graph_pictures graph_precision graph_projection graph_recall graph_taking \
+	graph_tools graph_transfer graph_writing identity identity_text knowledge knowledge_cli knowledge_intake lcel \
+	middleware mining nodes nodes_activities nodes_async nodes_faults nodes_hosts nodes_reruns nodes_sharing notes \
+	recall_about recall_lines recall_meanwhile retriever store_contract store_hosts store_items store_tiers tasks \
+	teams tools working_memory working_node)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-lowest test-newest
+.PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-servers-core test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -106,7 +121,8 @@ test-server: build/server/.ready
 	build/server/bin/python -m pytest -p no:cacheprovider tests/test_server.py
 
 # What is about files in a folder has the marker `folder`, and is left out.
-test-servers: $(VENV)/.development
+test-servers-core: FRONT_DOOR := $(SERVERS)
+test-servers test-servers-core: $(VENV)/.development
 	TMPDIR=$(SCRATCH) $(BIN)/python -m tests.servers -n $(JOBS) --dist loadgroup $(if $(ARGS),$(ARGS),$(FRONT_DOOR))
 
 test-lowest test-newest: test-%: build/%/.ready

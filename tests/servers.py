@@ -48,7 +48,7 @@ class Postgres:
             raise SystemExit(
                 "PostgreSQL is not installed (Debian's package: postgresql), and POSTGRES names no server."
             )
-        self._programs = programs
+        self.programs = programs
         fixed = ("listen_addresses=127.0.0.1", f"fsync={'on' if durable else 'off'}", "max_connections=200")
         self._settings = [part for each in (*fixed, *settings) for part in ("-c", each)]
         self.port = _free_port()
@@ -92,7 +92,7 @@ class Postgres:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         with (self._folder / "log").open("ab") as log:
-            command = [self._programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder]
+            command = [self.programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder]
             self._process = subprocess.Popen(
                 [*command, *self._settings], cwd=self._folder, stdout=log, stderr=log, **self._as
             )

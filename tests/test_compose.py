@@ -53,7 +53,7 @@ def test_the_image_takes_along_what_it_copies(root):
         assert each.partition("/")[0] in allowed
 
 
-@pytest.mark.skipif(not engines.ADDRESS or engines.ENGINE != "folder", reason="POSTGRES names no server")
+@pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no server")
 def test_the_commands_of_worker_and_service_work_together(compose, root, address, ask, offline_environment):  # noqa: F811
     pytest.importorskip("langgraph.checkpoint.postgres", reason="langgraph-checkpoint-postgres is not installed")
     with socket.socket() as free:

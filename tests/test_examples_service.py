@@ -185,6 +185,7 @@ async def _ready(client):
     return answer.status_code, answer.json()
 
 
+@pytest.mark.folder
 async def test_it_is_ready_while_the_memory_can_be_read(service, tmp_path):
     async with service(ScriptedChatModel(responses=[ANSWER])) as (_, client):
         assert await _ready(client) == (200, {"records": True, "vectors": True})
@@ -211,6 +212,7 @@ async def test_on_a_database_another_process_goes_on_with_the_thread(service, ad
         assert (await app.state.agent.store.aget((thread,), "theme")).value == {"is": "dark"}
 
 
+@pytest.mark.folder
 def test_on_a_request_to_terminate_it_ends_with_all_that_was_said(root, tmp_path, offline_environment, kept):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

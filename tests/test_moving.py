@@ -1,12 +1,14 @@
 """Moving a memory from a folder to servers and back."""
 
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import pytest
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.main import main
-from langmem_tiers.errors import AlreadyThere
+from langmem_tiers.errors import AlreadyThere, DatabaseDamaged
 from langmem_tiers.moving import move
 from langmem_tiers.storage import dump
 from langmem_tiers.testing import FrozenClock, HashEmbedder
@@ -40,6 +42,25 @@ def rows(place) -> dict:
             with memory.use(name) as store, store.reading() as connection:
                 found |= {(name, table): list(dump.rows(connection, store.key, table)) for table in dump.TABLES}
         return found
+
+
+def files(folder) -> dict:
+    return {file: sha256(file.read_bytes()).digest() for file in folder.rglob("*") if file.is_file()}
+
+
+@contextmanager
+def damaging(place, table, damage):
+    """A server that does something to the rows of Ben which are stored in a table."""
+    import psycopg
+
+    url, schema = place.split("?schema=")
+    with psycopg.connect(url, autocommit=True, options=f"-c search_path={schema}") as connection:
+        body = f"BEGIN IF NEW.space = 'users/ben' THEN {damage}; END IF; RETURN NEW; END"
+        connection.execute(f"CREATE FUNCTION damaged() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$")
+        on = f"BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION damaged()"
+        connection.execute(f"CREATE TRIGGER damaging {on}")
+        yield
+        connection.execute("DROP FUNCTION damaged() CASCADE")
 
 
 def blocks(place, embedder) -> list[str]:
@@ -97,6 +118,42 @@ def test_a_move_that_was_stopped_goes_on(tmp_path, address):  # noqa: F811
         assert (report.moved, report.there) == (("users/cem",), ("users/ana", "users/ben"))
         assert move(old, new).moved == ()
     assert rows(tmp_path) == rows(address)
+
+
+@pytest.mark.parametrize(
+    ("table", "damage"),
+    [
+        ("drawers", "NEW.content := 'My sister Anna lives in Porto.'"),
+        ("embeddings", "NEW.vector := set_byte(NEW.vector, 0, get_byte(NEW.vector, 0) # 1)"),
+        ("turns", "RETURN NULL"),
+    ],
+)
+def test_what_arrives_otherwise_than_it_left_is_refused_and_goes_once_it_arrives_whole(
+    tmp_path,
+    address,  # noqa: F811
+    table,
+    damage,
+):
+    filled(tmp_path)
+    with bare(tmp_path) as old, bare(address) as new:
+        refused = pytest.raises(DatabaseDamaged, match=f"'users/ben' other rows arrived than left, in {table}")
+        with damaging(address, table, damage), refused:
+            move(old, new)
+    assert {name for (name, _), found in rows(address).items() if found} == {"users/ana"}
+    with bare(tmp_path) as old, bare(address) as new:
+        report = move(old, new)
+    assert (report.moved, report.there) == (("users/ben", "users/cem"), ("users/ana",))
+    assert rows(tmp_path) == rows(address)
+
+
+def test_a_move_leaves_every_file_of_its_source_as_it_was(tmp_path, address):  # noqa: F811
+    filled(tmp_path)
+    bare(tmp_path).close()
+    before = files(tmp_path)
+    with bare(tmp_path) as old, bare(address) as new:
+        assert len(move(old, new).moved) == 3
+        assert len(move(old, new).there) == 3
+    assert files(tmp_path) == before
 
 
 def test_a_space_that_holds_something_else_is_refused_and_left_as_it_is(tmp_path, address):  # noqa: F811

@@ -27,6 +27,7 @@ from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from tests import engines
 from tests.test_workers import address  # noqa: F401 - a fixture
 
+pytestmark = pytest.mark.by_address
 SAID = "My sister Lena moved to Porto."
 ASKED = "Where does my sister Lena live?"
 SECRET = "sk-proj-qwfpgjluyarstdhneiozxcvbkm0123456789QWFP"
@@ -279,7 +280,7 @@ def test_what_waits_is_measured_until_the_memory_is_closed(points, tmp_path):
     assert depth() == 0
 
 
-@pytest.mark.skipif(not engines.ADDRESS or engines.ENGINE != "folder", reason="POSTGRES names no server")
+@pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no server")
 def test_on_servers_a_worker_measures_the_queue_of_all(points, address):  # noqa: F811
     with Memory.open(address, embedder=None, background=False) as memory:
         held = memory.backend.queue
