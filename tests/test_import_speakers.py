@@ -215,7 +215,7 @@ def test_ctrl_c_while_it_mines_keeps_what_is_stored_and_says_how_to_go_on(run, t
         rows=5,
         environment=offline_environment,
     )
-    assert code == 130
+    assert code == 130, err
     assert "Stopped: all messages are stored" in err
     way_out = shlex.split(err[err.index("`") + 1 : err.rindex("`")])
     assert way_out[-1] == "mine"

@@ -30,7 +30,7 @@ WORKER = """
     class Slow(HashEmbedder):
         def embed_documents(self, texts):
             for text in texts:
-                print(text, flush=True)
+                print(text + "\\n", end="", flush=True)  # at once: another thread prints, too
             if sys.argv[2] == "hang":
                 threading.Event().wait()
             return super().embed_documents(texts)
