@@ -4,6 +4,7 @@ import logging
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from langmem_tiers.errors import (
     StorageError,
 )
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import change_log, packed_text
+from langmem_tiers.storage import change_log, packed_text, seals
 from langmem_tiers.storage.migrations import MIGRATIONS, Migration, migrate
 from langmem_tiers.storage.schema import metadata
 from langmem_tiers.storage.sqlite_file import SqliteFile
@@ -334,6 +335,30 @@ def test_while_another_holds_the_database_recall_answers_without_a_receipt(tmp_p
         )
 
 
+@pytest.mark.parametrize("method", ["track", "drawers", "rebuild"])
+def test_ctrl_c_while_sqlite_hashes_a_text_is_ctrl_c_and_leaves_everything_as_it_was(tmp_path, method):
+    filled(tmp_path)
+    interruptions = []
+
+    def interrupt(frame, event, _):
+        if event == "call" and frame.f_code.co_filename == seals.__file__ and "digest" in frame.f_code.co_name:
+            interruptions.append(frame.f_code.co_name)
+            signal.raise_signal(signal.SIGINT)
+
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        before = alice.drawers(), alice.stats().log_position
+        try:
+            sys.setprofile(interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                EVERYTHING[method](alice)
+        finally:
+            sys.setprofile(None)
+        assert interruptions
+        assert (alice.drawers(), alice.stats().log_position) == before
+        EVERYTHING[method](alice)
+
+
 def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_opened_again(tmp_path):
     file = filled(tmp_path)
     memory = reopened(tmp_path, HashEmbedder(), HASTY)
@@ -547,7 +572,7 @@ def test_receipts_take_a_third_of_their_room_and_those_of_older_versions_are_rea
         assert alice.receipts() == ()
 
 
-@pytest.mark.parametrize("damage", ["substr(body, 1, 40)", "zeroblob(400)", "CAST('{' AS BLOB)", "NULL || body"])
+@pytest.mark.parametrize("damage", ["substr(body, 1, 40)", "zeroblob(400)", "CAST('{' AS BLOB)", "NULL || body", "42"])
 def test_a_packed_receipt_that_can_not_be_read_is_skipped(tmp_path, caplog, damage):
     file = filled(tmp_path)
     with closing(sqlite3.connect(file)) as connection, connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,10 @@ _SIGNS_OF_DAMAGE = (
     "error in tokenize directive",
 )
 
+# What the driver makes of any exception inside of a Python function that SQLite called. Ours raise none, so it was the
+# handler of a signal, which Python runs in the main thread, between any two of its instructions.
+_INTERRUPTED = "user-defined function raised exception"
+
 _BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {
     errno.ENOSPC: (DiskFull, "The disk is full"),
     errno.EDQUOT: (DiskFull, "The disk quota is used up"),
@@ -61,10 +66,16 @@ _BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Translate what goes wrong with `path` inside the block into this package's errors, keeping the cause."""
+    """Translate what goes wrong with `path` inside the block into this package's errors, keeping the cause.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C came while SQLite was in a function of ours; the driver hides it.
+    """
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
+        if _INTERRUPTED in str(error) and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt from error
         known = _known(getattr(error, "orig", error))
         if known is None:
             raise

@@ -39,9 +39,9 @@ def packed(text: bytes) -> bytes:
 
 
 def unpacked(stored: str | bytes) -> str:
-    """A stored text; empty if it cannot be read."""
-    if isinstance(stored, str):
-        return stored
+    """A stored text; empty if it cannot be read, as where a damaged file has something else."""
+    if not isinstance(stored, bytes):
+        return stored if isinstance(stored, str) else ""
     reader = zlib.decompressobj()
     try:
         text = reader.decompress(stored, _MOST)
