@@ -62,6 +62,24 @@ def served(space, *, port=0):
         thread.join(timeout=10)
 
 
+def scroll_to(wanted):
+    """Scroll down, again and again as a person does, until what loads on the way has brought this.
+
+    Where it is busy, one turn of the wheel is not enough: it may reach the page before this one, or stop where the list
+    ended before more of it came.
+    """
+    from playwright.sync_api import TimeoutError as NotThereYet
+
+    for _ in range(60):
+        wanted.page.mouse.wheel(0, 200_000)
+        try:
+            wanted.wait_for(timeout=500)
+        except NotThereYet:
+            continue
+        return
+    raise AssertionError("scrolling brought nothing more for half a minute")
+
+
 @pytest.fixture
 def visit(chromium):
     """Opens pages in a browser that was let in; what goes wrong in one (scripts, policy, requests) fails the test."""

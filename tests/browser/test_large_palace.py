@@ -6,7 +6,7 @@ How fast that is with 50,000 messages is measured by `benchmarks/panel_palace.py
 import pytest
 
 from langmem_tiers import Turn
-from tests.browser.conftest import served
+from tests.browser.conftest import scroll_to, served
 
 ROOMS, LONG = 400, 2_000
 
@@ -33,8 +33,7 @@ def page(alice, visit):
 def _scroll(page, items, all_of_them):
     """Scroll down until all are there; each time more come."""
     while (before := items.count()) < all_of_them:
-        page.mouse.wheel(0, 200_000)
-        items.nth(before).wait_for()
+        scroll_to(items.nth(before))
 
 
 def test_a_wing_opens_with_some_conversations_and_scrolling_brings_all(page):

@@ -3,7 +3,7 @@
 import pytest
 
 from langmem_tiers import Turn
-from tests.browser.conftest import PHONE, served
+from tests.browser.conftest import PHONE, scroll_to, served
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,7 @@ def test_scrolling_loads_what_follows(panel, visit):
     page.goto(page.url + "palace/rooms/1")
     assert page.locator(".drawer").count() == 50
     for shown in (51, 101):
-        page.mouse.wheel(0, 20_000)
-        page.locator(".drawer").nth(shown).wait_for()
+        scroll_to(page.locator(".drawer").nth(shown))
     page.get_by_text("Step 120 of the eFoil is done.").wait_for()
     assert page.locator(".drawer").count() == 121
 

@@ -3,7 +3,7 @@
 import pytest
 
 from langmem_tiers import Turn
-from tests.browser.conftest import PHONE, served
+from tests.browser.conftest import PHONE, scroll_to, served
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,6 @@ def test_an_episode_is_read_to_its_last_message_and_kept(panel, visit):
     page.get_by_role("link", name="Episodes", exact=True).click()
     page.get_by_role("link", name="The kiln was fired ninety times.").click()
     for shown in (41, 81):
-        page.mouse.wheel(0, 20_000)
-        page.locator(".message").nth(shown).wait_for()
+        scroll_to(page.locator(".message").nth(shown))
     page.get_by_role("button", name="Keep it for ever").click()
     page.get_by_text("It is kept for ever now.").wait_for()
