@@ -55,9 +55,11 @@ def _engine(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _apart() -> None:
+def _apart() -> Iterator[None]:
     """What one test keeps, the next one does not find, even in a folder of the same name."""
     engines.begin_test()
+    yield
+    engines.end_test()
 
 
 @pytest.fixture

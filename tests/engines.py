@@ -26,8 +26,11 @@ ADDRESS = os.environ.get("POSTGRES", "")
 CHROMA = os.environ.get("CHROMA", "")
 
 
-# The test that runs is the last one: folders of tests that passed are deleted, and others get their names.
+# The last one is the test that runs, empty between two: folders of tests that passed are deleted, and others get their
+# names.
 _tests = [""]
+# The folders of memories that tests share, such as those that were begun between two tests.
+_shared: set[Path] = set()
 
 
 def kept(path: Path, gone: Iterable[str] = ()) -> bytes:
@@ -76,12 +79,25 @@ def _bytes(value: object) -> bytes:
 
 
 def _prefix(path: Path) -> str:
-    return blake2b(f"{path} of {_tests[-1]}".encode(), digest_size=8).hexdigest() + ":"
+    if not _tests[-1]:
+        _shared.add(path)
+    of = "all" if path in _shared else _tests[-1]
+    return blake2b(f"{path} of {of}".encode(), digest_size=8).hexdigest() + ":"
 
 
 def begin_test() -> None:
     """Keep what memories in folders hold from now on apart from what they held before."""
     _tests.append(uuid4().hex)
+
+
+def end_test() -> None:
+    """What memories in folders hold from now on is for all tests."""
+    _tests.append("")
+
+
+def share(path: Path) -> None:
+    """Let all tests find what the memory in this folder holds."""
+    _shared.add(path)
 
 
 def of_tests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.moving import move
 from langmem_tiers.testing import FrozenClock, HashEmbedder
+from tests import engines
 from tests.goldens import steady_ids
 
 # Session, when it began, and its turns: "u" the user, "a" the assistant.
@@ -129,6 +131,7 @@ def _kept() -> Path:
     """A temporary folder with the memory to which all was told, made once in a process."""
     kept = Path(tempfile.mkdtemp(prefix="golden-story-")) / "memory"
     atexit.register(shutil.rmtree, kept.parent)
+    engines.share(kept)
     clock = FrozenClock(turns(SESSIONS[0][0])[0].said_at)
     options = {"embedder": HashEmbedder(), "background": False, "clock": clock}
     with pytest.MonkeyPatch.context() as patch:
@@ -140,7 +143,15 @@ def _kept() -> Path:
 
 def copied(folder: Path) -> Path:
     """A copy of that memory, for one test."""
-    return Path(shutil.copytree(_kept(), folder))
+    if engines.ENGINE == "folder":
+        return Path(shutil.copytree(_kept(), folder))
+    with (
+        Memory.open(_kept(), embedder=None, background=False) as kept,
+        Memory.open(folder, embedder=HashEmbedder(), background=False, clock=FrozenClock(NOW)) as copy,
+    ):
+        move(kept, copy)
+        assert copy.user("ottilie").flush()  # fills Chroma
+    return folder
 
 
 # What recall is asked: the question, and what goes with it.
