@@ -166,8 +166,13 @@ def a_database(address: str) -> Iterator[str]:
     try:
         yield make_url(address).set(database=name).render_as_string(hide_password=False)
     finally:
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        # A role of its own may not end the server's process that is just cleaning up in there.
+        _wait_for(lambda: _drop(address, name), psycopg.errors.InsufficientPrivilege)
+
+
+def _drop(address: str, name: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _programs() -> Path | None:
