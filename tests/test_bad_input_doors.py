@@ -327,6 +327,7 @@ def _nodes(memory):
     return _host(memory, MessagesState, on_error="raise").invoke(ask(), run())
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize(
     "door",
     [

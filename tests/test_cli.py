@@ -19,6 +19,7 @@ from langmem_tiers.cli.main import main
 from langmem_tiers.cli.terminal import progress
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.wording import safe
+from tests import engines
 from tests.openai_server import openai_server
 
 SAID = "My sister Lena moved to Porto."
@@ -151,6 +152,7 @@ def test_stats_are_readable(run):
     assert "drawers" in out
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("command", ["stats", "palace"])
 def test_the_folder_of_the_space_is_named(run, folder, command):
     _, out, _ = run("--user", "alice", command)
@@ -162,6 +164,7 @@ def test_the_doctor_finds_nothing_wrong(run):
     assert (code, "PROBLEM" in out) == (0, False)
 
 
+@pytest.mark.folder
 def test_a_damaged_space_is_a_problem_and_does_not_hide_the_others(run, folder):
     database = next(folder.glob("spaces/*alice*/memory.db"))
     database.write_bytes(b"this is no database" * 1000)
@@ -171,10 +174,12 @@ def test_a_damaged_space_is_a_problem_and_does_not_hide_the_others(run, folder):
     assert (code, "PROBLEM" in out, "users/bob" in out) == (1, True, True)
 
 
+@pytest.mark.folder
 def test_the_doctor_speaks_of_sqlite_once(run):
     assert run("doctor")[1].count("sqlite: ") == 1
 
 
+@pytest.mark.folder
 def test_a_space_that_can_not_be_told_by_name_is_a_problem_with_a_way_out(run, folder):
     damaged = next(folder.glob("spaces/*alice*"))
     (damaged / "space.json").write_text("{")
@@ -216,7 +221,7 @@ def test_a_mistyped_user_is_an_error_and_makes_no_space(run, folder, command):
     assert (code, out) == (1, "")
     assert "There is no user 'alicee'" in err
     assert "It has: alice, bob." in err
-    assert len(list(folder.glob("spaces/*"))) == 2
+    assert engines.spaces(folder) == 2
 
 
 def test_of_many_users_ten_like_the_mistyped_one_are_named(run, folder):
@@ -309,6 +314,7 @@ def _space_folder(memory):
     return next(memory.glob("spaces/users-alice-*"))
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("command", ["stats", "usage", "rebuild", "stats --json", "doctor"])
 def test_one_damaged_space_does_not_hide_the_others(run, folder, command):
     (_space_folder(folder) / "memory.db").write_bytes(b"garbage" * 2000)
@@ -321,6 +327,7 @@ def test_one_damaged_space_does_not_hide_the_others(run, folder, command):
     assert "Put a backup in its place" in told
 
 
+@pytest.mark.folder
 def test_the_doctor_does_not_refer_to_itself(run, folder):
     (_space_folder(folder) / "memory.db").write_bytes(b"garbage" * 2000)
     _, out, _ = run("--user", "alice", "doctor")
@@ -334,6 +341,7 @@ def test_recall_refuses_an_empty_query(run, query):
     assert run("--user", "alice", "recall", query) == (1, "", told)
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("text", [b"garbage", None])
 def test_a_chat_does_not_begin_where_the_space_can_not_be_opened(run, folder, monkeypatch, text):
     database = _space_folder(folder) / "memory.db"
@@ -429,10 +437,12 @@ def test_the_command_is_installed(offline_environment):
     assert _output(["langmem-tiers", "--version"], offline_environment)[0].startswith("langmem-tiers 0.")
 
 
+@pytest.mark.folder
 def test_it_can_be_cut_off_by_a_pipe(folder, offline_environment):
     assert _output(f"langmem-tiers --path '{folder}' stats --json | true", offline_environment) == ("", "")
 
 
+@pytest.mark.folder
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
 @pytest.mark.parametrize("command", ["palace", "show 1", "stats --json", "chat", "--help"])
 @pytest.mark.parametrize("where", [">/dev/full", ">&-"])
@@ -442,11 +452,13 @@ def test_output_that_can_not_be_written_is_one_line(folder, offline_environment,
     assert done.stderr.startswith("langmem-tiers: The output could not be written: ")
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("where", ["2>&-", "<&-"])
 def test_other_closed_streams_do_no_harm(folder, offline_environment, where):
     assert SAID in _output(f"langmem-tiers --path '{folder}' --user alice show 1 {where}", offline_environment)[0]
 
 
+@pytest.mark.folder
 def test_a_terminal_that_knows_ascii_only_gets_escapes_and_valid_json(folder, offline_environment):
     ascii_only = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
     command = ["langmem-tiers", "--path", str(folder), "--user", "alice"]

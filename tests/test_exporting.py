@@ -529,6 +529,7 @@ def test_only_the_owner_can_read_an_export_and_nothing_is_overwritten(full, tmp_
     assert not [each for each in tmp_path.iterdir() if each.name.startswith(".")]
 
 
+@pytest.mark.folder
 def test_an_entry_that_an_export_brought_in_before_leads_nowhere(alice, memory, tmp_path):
     """Its category was checked by nobody when it was stored."""
     entry = alice.knowledge.save("The user prefers tea.", category="drinks", origin="user").entry

@@ -380,7 +380,7 @@ def test_the_mcp_server_reads_the_fallbacks_of_its_space(alice):
 
 
 @pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("gone", ["deleted", "off"])
+@pytest.mark.parametrize("gone", [pytest.param("deleted", marks=pytest.mark.folder), "off"])
 def test_a_recall_of_a_fallback_that_is_gone_is_explained_and_makes_no_space(
     tmp_path, memory, alice, team, named, gone
 ):

@@ -159,6 +159,7 @@ def test_a_message_may_have_a_million_characters_whatever_they_take_in_bytes(run
     assert "has 1,000,001 characters; the limit is 1,000,000" in err
 
 
+@pytest.mark.folder
 def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, save, tmp_path, offline_environment):
     file = save([{**LINES[0], "session": f"day {day}"} for day in range(500)], lines=True)
     code, err = interrupted(

@@ -124,6 +124,7 @@ def test_every_format_can_be_said(run, tmp_path, format):
     assert "nothing-here" in err
 
 
+@pytest.mark.folder
 def test_ctrl_c_says_what_is_stored_and_again_goes_on_from_there(run, tmp_path, offline_environment):
     items = [
         {**samples.LANGMEM_ITEMS[0], "key": str(n), "value": {"content": f"Fact {n} is of number {n}."}}

@@ -103,6 +103,7 @@ def test_a_refused_message_is_reported_and_the_others_are_stored(tmp_path):
         assert [drawer.content for drawer in memory.user("alice").drawers()] == ["short", "short too"]
 
 
+@pytest.mark.folder
 def test_a_fault_of_the_memory_ends_the_import(tmp_path):
     with Memory.open(tmp_path / "broken", embedder=None, background=False) as memory:
         memory.user("alice").track([])

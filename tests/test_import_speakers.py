@@ -205,6 +205,7 @@ def test_mine_finds_what_an_import_left_and_nothing_twice(run, tmp_path):
     assert "Found in them: 0 entries, 0 relations." in run("mine", "--space", "users/u1")[1]
 
 
+@pytest.mark.folder
 def test_ctrl_c_while_it_mines_keeps_what_is_stored_and_says_how_to_go_on(run, tmp_path, offline_environment):
     talk = [("Ana", f"I work at Firm{day} as an engineer. My sister Lu{day} lives in Oslo.") for day in range(300)]
     file = saved(tmp_path, talk)

@@ -197,6 +197,7 @@ def test_commands_save_and_find_within_a_project_or_a_task(command):
         assert "No entry fits" in command("knowledge", *words, "--project", "car")[1]
 
 
+@pytest.mark.folder
 def test_a_memory_of_an_earlier_version_has_the_projects_of_its_sessions(tmp_path):
     with Memory.open(tmp_path / "m", embedder=HashEmbedder(), background=False) as memory:
         say(memory.user("alice"), MAST, project="boat")

@@ -143,6 +143,7 @@ def test_an_edit_that_changes_nothing_says_so(run, editor):
     assert run("edit", "identity")[:2] == (0, "Nothing was changed.\n")
 
 
+@pytest.mark.folder
 def test_an_edit_that_somebody_else_outran_is_kept_in_a_file(run, folder, editor):
     other = (
         "from langmem_tiers import Memory\n"
@@ -265,6 +266,7 @@ def test_exit_codes_are_those_of_the_table(run, command, code):
     assert run(*command)[0] == code
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

@@ -816,6 +816,7 @@ def test_the_command_fails_while_a_deletion_is_not_confirmed(run, folder):
     assert run(str(folder), "--confirm-deletions")[0] == 0
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 1)])
 def test_at_a_terminal_the_command_asks_whether_what_is_gone_is_to_be_removed(run, folder, tmp_path, answer, code):
     pty = pytest.importorskip("pty")

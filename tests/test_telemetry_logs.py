@@ -173,6 +173,7 @@ def test_no_record_holds_what_was_said_a_key_or_a_user(tmp_path, clock, caplog):
     assert [word for word in ("Lena", "4711", "Porto", KEY[:20], "geheim") if word in text] == []
 
 
+@pytest.mark.folder
 def test_an_error_of_the_database_does_not_quote_what_was_to_be_stored(alice, caplog):
     alice.track([Turn(role="user", content="Hello there, my friend.")], session="a")
     with alice.memory.use(alice.name) as store, store.writing() as connection:

@@ -108,6 +108,7 @@ def chroma_owned(space) -> bool:
 SMALL = EXACT.model_copy(update={"storage": StorageSettings(embed_batch=2, exact_below=0)})
 
 
+@pytest.mark.folder
 def test_the_embedder_begins_its_next_batch_before_the_vectors_of_the_last_are_stored(tmp_path):
     asked, second = [], threading.Event()
 
@@ -148,6 +149,7 @@ def test_only_an_embedder_in_this_process_gets_a_batch_before_it_is_done_with_th
         assert (together, alice.stats().vectors) == ([here], 8)
 
 
+@pytest.mark.folder
 def test_vectors_are_put_into_chroma_while_later_ones_are_computed(tmp_path):
     files = []
 
@@ -347,6 +349,7 @@ def test_one_long_drawer_does_not_crowd_out_all_others(tmp_path):
         assert len(similar(alice, "the robot and the violin")) == 10
 
 
+@pytest.mark.folder
 def test_the_first_recall_reads_the_whole_log_however_long_it_is(tmp_path):
     with opened(tmp_path) as alice:
         alice.track(sentences(3), session="s")
@@ -403,6 +406,7 @@ def test_of_1000_messages_each_is_found_by_its_own_vector(tmp_path, settings):
         assert sum(each.number in found for each, found in zip(asked, by_vector, strict=True)) >= 0.995 * len(asked)
 
 
+@pytest.mark.folder
 def test_a_space_has_chroma_from_a_size_on_until_half_is_left(tmp_path):
     settings = EXACT.model_copy(update={"storage": StorageSettings(chroma_above=30)})
 
@@ -428,6 +432,7 @@ def test_a_space_has_chroma_from_a_size_on_until_half_is_left(tmp_path):
         assert chroma_owned(alice)
 
 
+@pytest.mark.folder
 def test_up_to_the_limit_chroma_is_not_asked_even_where_it_is_owned(tmp_path, caplog):
     settings = EXACT.model_copy(update={"storage": StorageSettings(exact_below=60)})
     with opened(tmp_path, settings=settings) as alice:
@@ -480,6 +485,7 @@ def test_an_edit_that_is_taken_back_is_in_chroma_once(tmp_path):
         assert (21 in found, 22 in found, problems(alice)) == (True, False, [])
 
 
+@pytest.mark.folder
 def test_two_memories_on_one_folder_both_find_everything_and_one_owns_chroma(tmp_path):
     with opened(tmp_path, settings=CHROMA) as first, opened(tmp_path, settings=CHROMA) as second:
         first.track(sentences(40), session="s")
@@ -535,6 +541,7 @@ def hold_open(folder: Path, tail: str) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.folder
 def test_another_process_finds_everything_while_one_owns_chroma_and_after_it_was_killed(tmp_path):
     process = hold_open(tmp_path, "time.sleep(600)")
     try:
@@ -579,6 +586,7 @@ def litter(folder: Path) -> None:
     (folder / "notes").mkdir()
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("accident", [delete, empty, garble, garble_index, litter])
 def test_whatever_happens_to_the_chroma_folder_it_is_rebuilt_without_embedding_anew(tmp_path, accident):
     embedder = Mirrored()
@@ -598,6 +606,7 @@ def test_whatever_happens_to_the_chroma_folder_it_is_rebuilt_without_embedding_a
     assert embedder.documents_embedded == 65
 
 
+@pytest.mark.folder
 def test_chroma_files_damaged_while_they_are_open_cost_no_answer_and_are_built_anew(tmp_path, caplog):
     with opened(tmp_path, settings=CHROMA) as alice:
         alice.track(sentences(60), session="s")
@@ -812,6 +821,7 @@ DAMAGES = """
 """
 
 
+@pytest.mark.folder
 def test_however_a_file_of_chroma_is_damaged_nothing_ends_the_process_and_the_answers_are_right(
     tmp_path, offline_environment
 ):
@@ -855,6 +865,7 @@ def store_as_before(folder: Path) -> None:
 LENGTHS = "SELECT DISTINCT length(vector) FROM embeddings"
 
 
+@pytest.mark.folder
 def test_vectors_of_an_older_version_find_the_same_and_are_halved_when_it_is_opened(tmp_path):
     query = "the robot and the violin in the orchard"
     with opened(tmp_path) as alice:
@@ -871,6 +882,7 @@ def test_vectors_of_an_older_version_find_the_same_and_are_halved_when_it_is_ope
     assert sql(tmp_path, LENGTHS) == [[(128,)]]
 
 
+@pytest.mark.folder
 def test_vectors_that_opening_left_as_they_were_find_the_same_until_rebuild_halves_them(tmp_path):
     query = "the robot and the violin in the orchard"
     with opened(tmp_path) as alice:

@@ -156,6 +156,7 @@ def test_the_background_looks_at_a_space_again_that_may_need_it_though_nothing_w
     assert woken_by_opening(tmp_path, **changed)
 
 
+@pytest.mark.folder
 def test_the_background_looks_at_a_space_again_whose_index_file_is_gone(tmp_path):
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
         memory.user("alice").track(robots(300), session="s")
@@ -188,6 +189,7 @@ def test_more_spaces_than_may_be_open_are_all_finished(tmp_path):
         assert [memory.user(f"user{number}").stats().pending for number in range(4)] == [0] * 4
 
 
+@pytest.mark.folder
 def test_one_damaged_space_does_not_stop_the_work_of_others(tmp_path, caplog):
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
         memory.user("mallory").track(robots(1), session="s")
@@ -258,6 +260,7 @@ def test_whoever_waits_while_another_closes_is_not_told_that_all_is_done(tmp_pat
         assert waiting.result(60) is False
 
 
+@pytest.mark.folder
 def test_a_script_that_loads_little_else_ends_without_a_word(tmp_path, offline_environment):
     script = """
         import sys
@@ -270,6 +273,7 @@ def test_a_script_that_loads_little_else_ends_without_a_word(tmp_path, offline_e
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("ending", ["", "del memory", "raise ValueError('oops')"])
 def test_a_script_that_forgets_to_close_ends_and_loses_nothing(tmp_path, offline_environment, ending):
     script = f"""
@@ -319,6 +323,7 @@ WRITER = """
 """
 
 
+@pytest.mark.folder
 def test_no_acknowledged_turn_is_lost_when_the_process_is_killed(tmp_path, offline_environment):
     drawn = random.Random(7)
     acknowledged: set[str] = set()
@@ -340,6 +345,7 @@ def test_no_acknowledged_turn_is_lost_when_the_process_is_killed(tmp_path, offli
         assert (problems(alice), alice.stats().vectors) == ([], len(held))
 
 
+@pytest.mark.folder
 def test_two_processes_write_one_space_without_an_error_or_a_loss(tmp_path, offline_environment):
     script = """
         memory = Memory.open(sys.argv[1], embedder=HashEmbedder())
@@ -381,6 +387,7 @@ def open_spaces_fall_to(most: int, memory: Path) -> bool:
     return open_spaces(memory) <= most
 
 
+@pytest.mark.folder
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path):
     few = Settings(storage=StorageSettings(memory_mb=30, exact_below=0))
@@ -396,6 +403,7 @@ def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path
     assert open_spaces_fall_to(0, tmp_path)
 
 
+@pytest.mark.folder
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_spaces_are_closed_by_the_memory_that_they_take(tmp_path):
     small = Settings(storage=StorageSettings(memory_mb=17, chroma_above=1_000))
@@ -413,6 +421,7 @@ def test_spaces_are_closed_by_the_memory_that_they_take(tmp_path):
     assert open_spaces(tmp_path) == 0
 
 
+@pytest.mark.folder
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path):
     gate = Gate()
@@ -474,6 +483,7 @@ def test_writers_of_one_process_queue_however_short_the_patience_with_other_proc
         assert (len(alice.drawers()), alice.stats().recalls) == (64, 64)
 
 
+@pytest.mark.folder
 def test_when_another_process_holds_the_database_all_who_wait_are_told_after_one_patience(tmp_path):
     with Memory.open(tmp_path, settings=Settings(storage=StorageSettings(busy_timeout=0.5)), embedder=None) as memory:
         alice = memory.user("alice")
