@@ -69,9 +69,9 @@ def plausible(number: int) -> int:
     return number
 
 
-def batches(items: Collection[T]) -> Iterator[Sequence[T]]:
-    """The items in order, in batches that fit into one statement."""
-    held = items if isinstance(items, Sequence) else list(items)
+def batches(items: Collection[T]) -> Iterator[list[T]]:
+    """The items in order, in batches that fit into one statement: lists, as a driver takes no range for an array."""
+    held = list(items)
     return (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))
 
 
