@@ -136,6 +136,7 @@ def left_at_rest(folder) -> None:
     assert not woken_by_opening(folder)
 
 
+@pytest.mark.folder
 def test_a_space_that_is_opened_as_the_background_left_it_is_not_looked_at_again(tmp_path):
     left_at_rest(tmp_path)
     with Memory.open(tmp_path, embedder=HashEmbedder(), background=False) as memory:
@@ -143,6 +144,7 @@ def test_a_space_that_is_opened_as_the_background_left_it_is_not_looked_at_again
     assert woken_by_opening(tmp_path)
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize(
     "changed",
     [
@@ -461,6 +463,8 @@ def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):
         assert [problems(space) for space in spaces] == [[], [], []]
 
 
+# On a server, the writers of a process wait for one another as they do for others: as long as the patience lasts.
+@pytest.mark.folder
 def test_writers_of_one_process_queue_however_short_the_patience_with_other_processes(tmp_path):
     hasty = Settings(storage=StorageSettings(busy_timeout=0.01))
 
