@@ -50,14 +50,14 @@ FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
 	forgetting_dreams forgetting_meanwhile forgetting_selection front_door golden_rules graph_asking \
 	graph_bitemporal graph_cli graph_ending graph_merging graph_names graph_nesting graph_pictures graph_precision \
 	graph_projection graph_recall graph_taking graph_tools graph_transfer graph_writing hostile_http hostile_logs \
-	hostile_questions identity identity_text import_command import_migrating_command import_replay import_speakers \
-	introductions knowing knowledge knowledge_cli knowledge_intake later_lines later_marks lcel looking_back \
-	message_history middleware mining model_replies naming needed nodes nodes_activities nodes_async nodes_faults \
-	nodes_hosts nodes_reruns nodes_sharing note_tools notes palace palace_by_model panel_activity panel_dreams \
-	panel_episodes panel_graph panel_live panel_palace panel_usage profile projects ranking recall_about \
-	recall_lines recall_meanwhile replies reports rerank retriever safety settings_scopes show_and_edit \
-	store_contract store_hosts store_items store_tiers sync tasks teams telemetry_logs telemetry_traces tools \
-	trust usage usage_cli vectors why worker working_memory working_node)
+	hostile_questions identity identity_text import_bounds import_command import_migrating_command import_replay \
+	import_speakers introductions knowing knowledge knowledge_cli knowledge_intake later_lines later_marks lcel \
+	looking_back message_history middleware mining model_replies naming needed nodes nodes_activities nodes_async \
+	nodes_faults nodes_hosts nodes_reruns nodes_sharing note_tools notes palace palace_by_model panel_activity \
+	panel_dreams panel_episodes panel_graph panel_live panel_palace panel_usage profile projects ranking \
+	recall_about recall_lines recall_meanwhile replies reports rerank retriever safety settings_scopes \
+	show_and_edit store_contract store_hosts store_items store_tiers sync tasks teams telemetry_logs \
+	telemetry_traces tools trust usage usage_cli vectors why worker working_memory working_node)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
 .PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-servers-core test-lowest test-newest
