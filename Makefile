@@ -47,8 +47,8 @@ FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
 	directives documents dream_apply dream_approve dream_cli dream_consolidate dream_decider dream_deleted \
 	dream_feedback dream_gate dream_graph dream_orphans dream_preferences dream_pruned dream_synthesis dream_undo \
 	enriching episodes exporting fallbacks feedback_signals forgetting forgetting_canaries forgetting_doors \
-	forgetting_dreams forgetting_meanwhile forgetting_selection front_door golden_rules graph_asking \
-	graph_bitemporal graph_cli graph_ending graph_merging graph_names graph_nesting graph_pictures graph_precision \
+	forgetting_dreams forgetting_meanwhile forgetting_selection front_door golden_doors golden_memory golden_rules \
+	graph_asking graph_bitemporal graph_cli graph_ending graph_merging graph_names graph_nesting graph_pictures graph_precision \
 	graph_projection graph_recall graph_taking graph_tools graph_transfer graph_writing hostile_http hostile_logs \
 	hostile_questions identity identity_text import_bounds import_command import_migrating_command import_replay \
 	import_speakers introductions knowing knowledge knowledge_cli knowledge_intake later_lines later_marks lcel \

@@ -88,6 +88,7 @@ def _everything(space):
     }
 
 
+@pytest.mark.folder  # what the doctor says of files
 def test_what_is_kept_of_the_history(told, ottilie):
     check("memory_entries.json", {"entries": _entries(ottilie), "categories": ottilie.knowledge.categories()})
     check("memory_graph.json", {**_graph(ottilie), "stats": ottilie.graph.stats()})
@@ -242,6 +243,7 @@ def _same(one, other):
     return first == second
 
 
+@pytest.mark.folder  # what the doctor says of files
 def test_what_is_changed_by_hand(told, ottilie):
     known, graph, clock = ottilie.knowledge, ottilie.graph, told.clock
     log = []

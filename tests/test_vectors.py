@@ -20,6 +20,7 @@ from langchain_core.embeddings import Embeddings
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
 from langmem_tiers.models.langchain_embedder import LangChainEmbedder
 from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.embedding_cache import ChunkVectors
 from langmem_tiers.storage.vector_search import ExactIndex
 from langmem_tiers.testing import HashEmbedder
@@ -393,6 +394,20 @@ def test_above_the_limit_chroma_answers_as_exact_search_does(tmp_path):
         assert_best(alice, "the robot and the violin in the orchard")
         assert_best(alice, "the kettle on the mountain")
         assert chroma_owned(alice)
+
+
+@pytest.mark.parametrize("settings", [EXACT, CHROMA], ids=["exact", "chroma"])
+def test_what_is_near_to_a_later_part_of_a_message_is_near_to_the_message(tmp_path, settings):
+    parts = ["The lantern hangs in the harbour. ", "Our compass points at the glacier. "]
+    with opened(tmp_path, settings=settings) as alice:
+        alice.track([user("".join(part * 50 for part in parts)), *sentences(100)], session="s")
+        alice.track([user(part * 3) for part in reversed(parts)], session="t")
+        alice.flush()
+        with alice.memory.use(alice.name) as store, store.reading() as connection:
+            near = store.vectors.neighbours(moment(connection, store.key), 1, 12)
+        assert {*list(near)[:2]} == {102, 103}
+        assert (len(near), 1 in near) == (12, False)
+        assert [*near.values()] == sorted(near.values(), reverse=True)
 
 
 @pytest.mark.parametrize("settings", [EXACT, CHROMA], ids=["exact", "chroma"])

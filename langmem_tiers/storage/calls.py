@@ -80,7 +80,7 @@ def begin(
     given = {"space": space, "session": call.session, "same": call.same, "query_hash": call.query_hash}
     wanted = _statement(of_session=call.session is not None, of_window=call.window is not None)
     shown, window, bare = set[tuple[str, int | str]](), set[int](), set(call.bare)
-    for some in [*batches(call.window or ())] or [()]:
+    for some in [*batches(call.window or ())] or [[]]:
         in_sight = [each for each in some if each not in bare]
         found = wanted.rows(connection, **given, but=call.message_id, window=some, in_sight=in_sight)
         ((*seen, number, listed, block, body, blocks, drawers),) = found

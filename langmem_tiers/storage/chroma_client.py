@@ -17,6 +17,8 @@ from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.spread import chosen
 
 T = TypeVar("T")
+Found = list[tuple[str, float]]
+"""The names of vectors, each with its distance, nearest first."""
 # Seconds that a search waits for the server, and for which it is left alone when it did not answer.
 _PATIENCE, _REST = 2.0, 5.0
 # Seconds that the background waits for it.
@@ -69,8 +71,8 @@ class ChromaServer:
         self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
         self._away_until = 0.0
 
-    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]] | None:
-        """The nearest vectors of a space with their distances; None if the collection that is meant is not here.
+    def query(self, place: Place, mark: str, queries: Vectors, most: int) -> list[Found] | None:
+        """For each query the nearest vectors of a space; None if the collection that is meant is not here.
 
         Raises:
             ServerUnreachable: the server does not answer in time.
@@ -79,10 +81,11 @@ class ChromaServer:
         if collection is None:
             return None
         where = {"where": {"space": mark}} if place.shared else {}
-        wanted = {"query_embeddings": [query], "n_results": most, "include": ["distances"], **where}
+        wanted = {"query_embeddings": [*queries], "n_results": most, "include": ["distances"], **where}
         with self._waiting():
             answer = self._queries.ask(collection, wanted)
-        return list(zip(answer["ids"][0], answer["distances"][0], strict=True))
+        each = zip(answer["ids"], answer["distances"], strict=True)
+        return [list(zip(names, distances, strict=True)) for names, distances in each]
 
     def ask(self) -> None:
         """Check that the server answers.
@@ -274,14 +277,14 @@ class ChromaServers:
         """
         return self._found(place) is not None
 
-    def query(self, place: Place, mark: str, query: Vectors, most: int) -> list[tuple[str, float]]:
-        """The nearest vectors of a space with their distances.
+    def query(self, place: Place, mark: str, queries: Vectors, most: int) -> list[Found]:
+        """For each query, a row of these, the nearest vectors of a space.
 
         Raises:
             ServerUnreachable: the server does not answer in time, or there is no such collection.
         """
         for each in self._by_chance(place):
-            if (found := each.query(place, mark, query, most)) is not None:
+            if (found := each.query(place, mark, queries, most)) is not None:
                 self._holders[place.id] = each
                 return found
         raise _missing(place, "any Chroma server")

@@ -20,11 +20,11 @@ from sqlalchemy import Connection, bindparam, literal, select, true
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes, rooms
 from langmem_tiers.storage.change_log import Change, Moment
-from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
+from langmem_tiers.storage.chroma_client import ChromaServers, Found, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors, cosines
 from langmem_tiers.storage.statements import Prepared
-from langmem_tiers.storage.vector_search import best_by_drawer
+from langmem_tiers.storage.vector_search import PIECES, best_beside, best_by_drawer
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.postgres.server import PostgresRecords
@@ -182,30 +182,28 @@ class Shelf(ABC):
         held = facts.get(connection, self._space, self._fact)
         return None if held is None else Place.read(held)
 
-    def _nearest(self, moment: Moment, query: Vectors, most: int) -> list[tuple[str, float]]:
-        """The names of the nearest vectors with their cosine similarity, at least so many if there are, best first.
+    def _nearest(self, moment: Moment, queries: Vectors, most: int) -> list[list[tuple[str, float]]]:
+        """For each query, a row of these, the names of the nearest vectors with their cosine similarity, best first.
+
+        At least so many if there are.
 
         Raises:
             InvalidVector: the query's vector does not have the stored dimension.
             ServerUnreachable: the server does not answer, or has lost the collection: it is about to be filled again.
         """
         dimension, held, newer = self._state(moment)
-        if dimension not in {None, str(len(query))}:
+        length = queries.shape[1]
+        if dimension not in {None, str(length)}:
             raise InvalidVector(
-                f"The query's vector has length {len(query)}, the vectors stored by {self.model!r} {dimension}."
+                f"The query's vector has length {length}, the vectors stored by {self.model!r} {dimension}."
             )
         place = None if held is None or self._given is None else Place.read(held)
-        on_server = [] if place is None else self._on_server(place, query, most)
-        there = [(name.partition(":")[2], 1.0 - distance) for name, distance in on_server]
-        if newer is None:
-            return there
-        here = dict(zip(newer.names, cosines(newer.matrix, query).tolist(), strict=True))
-        found = [*here.items(), *(each for each in there if each[0] not in here)]
-        return sorted(found, key=lambda item: -item[1])
+        on_server: Sequence[Found] = [[]] * len(queries) if place is None else self._on_server(place, queries, most)
+        return [_with_newer(newer, query, there) for query, there in zip(queries, on_server, strict=True)]
 
-    def _on_server(self, place: Place, query: Vectors, most: int) -> list[tuple[str, float]]:
+    def _on_server(self, place: Place, queries: Vectors, most: int) -> list[Found]:
         try:
-            return self._server.query(place, self._mark, query, most)
+            return self._server.query(place, self._mark, queries, most)
         except ServerUnreachable:
             with suppress(StorageError):  # somebody else who searches asks, too
                 if self._asked_for != place and not self._server.is_anywhere(place):
@@ -245,19 +243,26 @@ class ServerVectors(Shelf):
 
         Some may be superseded since: whoever asks looks at their facts.
         """
+        return self._similar(moment, query[np.newaxis], most)[0]
+
+    def _similar(self, moment: Moment, queries: Vectors, most: int) -> list[dict[int, float]]:
         # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
         wide = most * 2
-        nearest = self._nearest(moment, query, wide)
-        while len(best := _best_by_drawer(nearest)) < most and len(nearest) >= wide:
+        nearest = self._nearest(moment, queries, wide)
+        while any(len(_best_by_drawer(each)) < most and len(each) >= wide for each in nearest):
             wide *= 4
-            nearest = self._nearest(moment, query, wide)
+            nearest = self._nearest(moment, queries, wide)
         last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
-        if len(best) < min(most, last):
-            # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search reaches
-            # only the part that it starts in.
-            best = self._compared(moment, query, last) | best
-            best = dict(sorted(best.items(), key=lambda item: -item[1]))
-        return dict(list(best.items())[:most])
+        found = []
+        for query, each in zip(queries, nearest, strict=True):
+            best = _best_by_drawer(each)
+            if len(best) < min(most, last):
+                # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search
+                # reaches only the part that it starts in.
+                best = self._compared(moment, query, last) | best
+                best = dict(sorted(best.items(), key=lambda item: -item[1]))
+            found.append(dict(list(best.items())[:most]))
+        return found
 
     def _compared(self, moment: Moment, query: Vectors, last: int) -> dict[int, float]:
         """The cosine similarity of the newest drawers."""
@@ -276,11 +281,13 @@ class ServerVectors(Shelf):
     def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
         """The drawers nearest to one, with their cosine similarity, best first; none if the server does not answer."""
         own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
+        if own is None:
+            return {}
+        pieces = own.matrix[np.argsort(own.ordinals)[:PIECES]]
         try:
-            near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
+            return best_beside(drawer, self._similar(moment, pieces, most + 1), most)
         except ServerUnreachable:  # the search for the question, which comes before, says so
             return {}
-        return {number: similarity for number, similarity in near.items() if number != drawer}
 
     def _gone(self, change: Change) -> list[str]:
         out = change.kind in change_log.OUT_OF_INDEX
@@ -306,7 +313,7 @@ class ServerNoteVectors(Shelf):
 
     def nearest(self, moment: Moment, query: Vectors, most: int) -> list[int]:
         """The numbers of the nearest notes, at least so many if there are, best first; some may be gone since."""
-        return [int(name) for name, _ in self._nearest(moment, query, most)]
+        return [int(name) for name, _ in self._nearest(moment, query[np.newaxis], most)[0]]
 
     def _gone(self, change: Change) -> list[str]:
         span = range(change.subject, change.until + 1) if change.kind == "notes.changed" else ()
@@ -344,6 +351,16 @@ def _newest(spans: Sequence[tuple[int, int]], most: int) -> tuple[list[tuple[int
 
 def _mark(space: str) -> str:
     return blake2b(space.encode(), digest_size=12).hexdigest()
+
+
+def _with_newer(newer: Named | None, query: Vectors, on_server: Found) -> list[tuple[str, float]]:
+    """What the server found for a query as similarities, together with the vectors that it lacks, best first."""
+    there = [(name.partition(":")[2], 1.0 - distance) for name, distance in on_server]
+    if newer is None:
+        return there
+    here = dict(zip(newer.names, cosines(newer.matrix, query).tolist(), strict=True))
+    found = [*here.items(), *(each for each in there if each[0] not in here)]
+    return sorted(found, key=lambda item: -item[1])
 
 
 def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:

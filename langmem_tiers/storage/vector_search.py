@@ -8,7 +8,7 @@ only those whose signs agree most with the query's are compared in full.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -34,6 +34,8 @@ _COMPARED = 2_000
 _CHUNKS = 4
 # Of so many of the newest vectors, those near to another one are found.
 _NEWEST = 2_000
+PIECES = 32
+"""So many of the first chunks of a drawer are what others are compared with to be near to it."""
 # What stands for 1 in a file.
 _ONE = 32_767
 # Vectors written to a file at a time.
@@ -212,7 +214,7 @@ class ExactIndex:
         own = [part.vectors(np.flatnonzero(part.drawers[: part.count] == drawer)) for part in parts]
         if not sum(map(len, own)):
             return {}
-        queries, near, places = np.concatenate(own), [], _NEWEST
+        queries, near, places = np.concatenate(own)[:PIECES], [], _NEWEST
         for part in reversed(parts):
             some = slice(max(0, part.count - places), part.count)
             near.append((part.drawers[some], np.max([part.similarities(some, each) for each in queries], axis=0)))
@@ -315,6 +317,16 @@ def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int)
     return _best_first(drawers, similarities, most)
 
 
+def best_beside(drawer: int, found: Iterable[Mapping[int, float]], most: int) -> dict[int, float]:
+    """The best drawers but this one, of what was found for each of its chunks, best first, at most this many."""
+    best: dict[int, float] = {}
+    for each in found:
+        for number, similarity in each.items():
+            best[number] = max(similarity, best.get(number, -1.0))
+    best.pop(drawer, None)
+    return dict(sorted(best.items(), key=lambda item: -item[1])[:most])
+
+
 def _best_first(drawers: NDArray[np.int64], similarities: Vectors, most: int) -> dict[int, float]:
     order, found = np.argsort(-similarities, kind="stable"), dict[int, float]()
     for drawer, similarity in zip(drawers[order].tolist(), similarities[order].tolist(), strict=True):
@@ -397,8 +409,10 @@ class VectorSearch:
         if not self._uses_chroma:
             return self._ask(moment, lambda index: index.neighbours(drawer, most))
         own = embedding_cache.of_drawers(moment.connection, self._space, self._model, [drawer])
-        near = {} if own is None else self.similar(moment, own.matrix[0], most + 1)
-        return {number: similarity for number, similarity in near.items() if number != drawer}
+        if own is None:
+            return {}
+        pieces = own.matrix[np.argsort(own.ordinals)[:PIECES]]
+        return best_beside(drawer, [self.similar(moment, each, most + 1) for each in pieces], most)
 
     def bytes_held(self) -> int:
         """How much memory the vectors take, with what is mapped."""
