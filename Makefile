@@ -41,9 +41,9 @@ SERVERS := $(patsubst %,tests/test_%.py, \
 	telemetry_otel track recall recall_statements write_statements isolation many_users leaving deleting_spaces \
 	flush)
 # What runs over servers too: the doors of a memory, its commands and pages of its panel. Not here are single files of the
-# sources, pure functions and the files of a folder.
+# sources, pure functions, the files of a folder, and what blocks the event loop, as that is not seen in psycopg.
 FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
-	agent as_of async_blocking async_parity bad_input_doors branches browse citations classic_memory cli \
+	agent as_of async_parity bad_input_doors branches browse citations classic_memory cli \
 	directives documents dream_apply dream_approve dream_cli dream_consolidate dream_decider dream_deleted \
 	dream_feedback dream_gate dream_graph dream_orphans dream_preferences dream_pruned dream_synthesis dream_undo \
 	enriching episodes exporting fallbacks feedback_signals forgetting forgetting_canaries forgetting_doors \
