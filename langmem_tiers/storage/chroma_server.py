@@ -246,31 +246,30 @@ class ServerVectors(Shelf):
         return self._similar(moment, query[np.newaxis], most)[0]
 
     def _similar(self, moment: Moment, queries: Vectors, most: int) -> list[dict[int, float]]:
+        """The same for each of several queries."""
         # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
         wide = most * 2
         nearest = self._nearest(moment, queries, wide)
         while any(len(_best_by_drawer(each)) < most and len(each) >= wide for each in nearest):
             wide *= 4
             nearest = self._nearest(moment, queries, wide)
+        best = [_best_by_drawer(each) for each in nearest]
         last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
-        found = []
-        for query, each in zip(queries, nearest, strict=True):
-            best = _best_by_drawer(each)
-            if len(best) < min(most, last):
-                # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search
-                # reaches only the part that it starts in.
-                best = self._compared(moment, query, last) | best
-                best = dict(sorted(best.items(), key=lambda item: -item[1]))
-            found.append(dict(list(best.items())[:most]))
-        return found
+        if any(len(each) < min(most, last) for each in best):
+            # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search reaches
+            # only the part that it starts in.
+            compared = self._compared(moment, queries, last)
+            best = [here | there for here, there in zip(compared, best, strict=True)]
+        return [dict(sorted(each.items(), key=lambda item: -item[1])[:most]) for each in best]
 
-    def _compared(self, moment: Moment, query: Vectors, last: int) -> dict[int, float]:
-        """The cosine similarity of the newest drawers."""
+    def _compared(self, moment: Moment, queries: Vectors, last: int) -> list[dict[int, float]]:
+        """For each query the cosine similarity of the newest drawers."""
         newest = (max(1, last - _COMPARED + 1), last)
         vectors = embedding_cache.load(moment.connection, self._space, self.model, [newest])
         if vectors is None:
-            return {}
-        return best_by_drawer(vectors.drawers, cosines(vectors.matrix, query), len(vectors.drawers))
+            return [{}] * len(queries)
+        every = len(vectors.drawers)
+        return [best_by_drawer(vectors.drawers, cosines(vectors.matrix, each), every) for each in queries]
 
     def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of each of these drawers that has a vector."""
@@ -283,7 +282,8 @@ class ServerVectors(Shelf):
         own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
         if own is None:
             return {}
-        pieces = own.matrix[np.argsort(own.ordinals)[:PIECES]]
+        # Those that are equal, as of a message that repeats itself, are asked for once.
+        pieces = np.unique(own.matrix[np.argsort(own.ordinals)[:PIECES]], axis=0)
         try:
             return best_beside(drawer, self._similar(moment, pieces, most + 1), most)
         except ServerUnreachable:  # the search for the question, which comes before, says so

@@ -411,7 +411,7 @@ class VectorSearch:
         own = embedding_cache.of_drawers(moment.connection, self._space, self._model, [drawer])
         if own is None:
             return {}
-        pieces = own.matrix[np.argsort(own.ordinals)[:PIECES]]
+        pieces = np.unique(own.matrix[np.argsort(own.ordinals)[:PIECES]], axis=0)
         return best_beside(drawer, [self.similar(moment, each, most + 1) for each in pieces], most)
 
     def bytes_held(self) -> int:
