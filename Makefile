@@ -41,15 +41,16 @@ SERVERS := $(patsubst %,tests/test_%.py, \
 	telemetry_otel track recall recall_statements write_statements isolation many_users leaving deleting_spaces \
 	flush)
 # What runs over servers too: the doors of a memory, its commands and pages of its panel. Not here are single files of the
-# sources, pure functions, the files of a folder, and what blocks the event loop, as that is not seen in psycopg.
+# sources, pure functions, the files of a folder, what blocks the event loop, as that is not seen in psycopg, and vectors:
+# its tests tell the same sentences in many spaces, which then hide each other in a shared collection (docs/scaling.md).
 FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
 	agent as_of async_parity bad_input_doors branches browse citations classic_memory cli \
 	directives documents dream_apply dream_approve dream_cli dream_consolidate dream_decider dream_deleted \
 	dream_feedback dream_gate dream_graph dream_orphans dream_preferences dream_pruned dream_synthesis dream_undo \
 	enriching episodes exporting fallbacks feedback_signals forgetting forgetting_canaries forgetting_doors \
 	forgetting_dreams forgetting_meanwhile forgetting_selection front_door golden_doors golden_memory golden_rules \
-	graph_asking graph_bitemporal graph_cli graph_ending graph_merging graph_names graph_nesting graph_pictures graph_precision \
-	graph_projection graph_recall graph_taking graph_tools graph_transfer graph_writing hostile_http hostile_logs \
+	graph_asking graph_bitemporal graph_cli graph_ending graph_merging graph_names graph_nesting graph_pictures \
+	graph_precision graph_projection graph_recall graph_taking graph_tools graph_transfer graph_writing hostile_http hostile_logs \
 	hostile_questions identity identity_text import_bounds import_command import_migrating_command import_replay \
 	import_speakers introductions knowing knowledge knowledge_cli knowledge_intake later_lines later_marks lcel \
 	looking_back message_history middleware mining model_replies naming needed nodes nodes_activities nodes_async \

@@ -24,7 +24,7 @@ from langmem_tiers.storage.chroma_client import ChromaServers, Found, Named, Pla
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors, cosines
 from langmem_tiers.storage.statements import Prepared
-from langmem_tiers.storage.vector_search import PIECES, best_beside, best_by_drawer
+from langmem_tiers.storage.vector_search import best_beside, best_by_drawer, first_pieces
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.postgres.server import PostgresRecords
@@ -282,10 +282,8 @@ class ServerVectors(Shelf):
         own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
         if own is None:
             return {}
-        # Those that are equal, as of a message that repeats itself, are asked for once.
-        pieces = np.unique(own.matrix[np.argsort(own.ordinals)[:PIECES]], axis=0)
         try:
-            return best_beside(drawer, self._similar(moment, pieces, most + 1), most)
+            return best_beside(drawer, self._similar(moment, first_pieces(own), most + 1), most)
         except ServerUnreachable:  # the search for the question, which comes before, says so
             return {}
 

@@ -34,8 +34,8 @@ _COMPARED = 2_000
 _CHUNKS = 4
 # Of so many of the newest vectors, those near to another one are found.
 _NEWEST = 2_000
-PIECES = 32
-"""So many of the first chunks of a drawer are what others are compared with to be near to it."""
+# So many of the first chunks of a drawer are what others are compared with to be near to it.
+_PIECES = 32
 # What stands for 1 in a file.
 _ONE = 32_767
 # Vectors written to a file at a time.
@@ -214,7 +214,7 @@ class ExactIndex:
         own = [part.vectors(np.flatnonzero(part.drawers[: part.count] == drawer)) for part in parts]
         if not sum(map(len, own)):
             return {}
-        queries, near, places = np.concatenate(own)[:PIECES], [], _NEWEST
+        queries, near, places = np.concatenate(own)[:_PIECES], [], _NEWEST
         for part in reversed(parts):
             some = slice(max(0, part.count - places), part.count)
             near.append((part.drawers[some], np.max([part.similarities(some, each) for each in queries], axis=0)))
@@ -317,6 +317,12 @@ def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int)
     return _best_first(drawers, similarities, most)
 
 
+def first_pieces(own: ChunkVectors) -> Vectors:
+    """The vectors of the first chunks of a drawer; of equal ones, as where a message repeats itself, only one."""
+    found: Vectors = np.unique(own.matrix[np.argsort(own.ordinals)[:_PIECES]], axis=0)
+    return found
+
+
 def best_beside(drawer: int, found: Iterable[Mapping[int, float]], most: int) -> dict[int, float]:
     """The best drawers but this one, of what was found for each of its chunks, best first, at most this many."""
     best: dict[int, float] = {}
@@ -411,8 +417,7 @@ class VectorSearch:
         own = embedding_cache.of_drawers(moment.connection, self._space, self._model, [drawer])
         if own is None:
             return {}
-        pieces = np.unique(own.matrix[np.argsort(own.ordinals)[:PIECES]], axis=0)
-        return best_beside(drawer, [self.similar(moment, each, most + 1) for each in pieces], most)
+        return best_beside(drawer, [self.similar(moment, each, most + 1) for each in first_pieces(own)], most)
 
     def bytes_held(self) -> int:
         """How much memory the vectors take, with what is mapped."""
