@@ -6,7 +6,8 @@ index, so there is nothing to find that is equal to them. Sizes beyond the numbe
 made up, except where `--made` says by which embedder.
 
 With `--spaces`, a Chroma server of its own is asked as the package asks one: spaces of these sizes share a collection
-with the parameters in use, which they fill in turns, and a question is asked of one space, by its mark.
+with the parameters in use, which they fill in turns, and a question is asked of one space, by its mark. With `--same`,
+so many vectors of each are the same in all of them, as greetings are and answers from templates; the others are drawn.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def main() -> None:
     arguments.add_argument("--locomo", type=Path, default=None, help="its JSON file")
     arguments.add_argument("--made", choices=CHOICES, default=None, help="vectors of made-up messages instead")
     arguments.add_argument("--spaces", type=int, default=0, help="so many in one collection, of each of the sizes")
+    arguments.add_argument("--same", type=int, default=0, help="so many vectors of each space are those of all")
     arguments.add_argument("--sizes", type=int, nargs="+", default=[1_000, 5_000, 10_000, 20_000, 40_000])
     arguments.add_argument("--construction", type=int, nargs="+", default=[100, 200])
     arguments.add_argument("--neighbours", type=int, nargs="+", default=[16, 32])
@@ -59,8 +61,7 @@ def main() -> None:
     vectors = np.load(chosen.vectors) if chosen.vectors and chosen.vectors.exists() else made(chosen, most)
     asked, held = vectors[: chosen.questions], vectors[chosen.questions :]
     if chosen.spaces:
-        sizes = (size for size in chosen.sizes if size * chosen.spaces <= len(held))
-        shared = [shared_row(np.split(held[: size * chosen.spaces], chosen.spaces), asked) for size in sizes]
+        shared = [shared_row(spaces, asked) for size in chosen.sizes if (spaces := divided(held, size, chosen))]
         report(f"Recall@{NEAREST} of spaces that share a collection, against exact search", shared, chosen.out)
         return
     rows = [
@@ -70,6 +71,19 @@ def main() -> None:
         for construction, neighbours, search in product(chosen.construction, chosen.neighbours, chosen.search)
     ]
     report(f"Chroma's recall@{NEAREST} against exact search", rows, chosen.out)
+
+
+def divided(held: Vectors, size: int, chosen: Any) -> Sequence[Vectors]:
+    """The vectors of each space; nothing if there are not enough."""
+    if not chosen.same:
+        enough = size * chosen.spaces <= len(held)
+        return np.split(held[: size * chosen.spaces], chosen.spaces) if enough else []
+    if size > len(held):
+        return []
+    drawn = np.random.default_rng(chosen.seed)
+    same, others = held[: chosen.same], held[chosen.same :]
+    own = (drawn.choice(len(others), size - len(same), replace=False) for _ in range(chosen.spaces))
+    return [np.concatenate([same, others[some]]) for some in own]
 
 
 def made(chosen: Any, most: int) -> Vectors:
@@ -149,7 +163,7 @@ def shared_row(held: Sequence[Vectors], asked: Vectors) -> Row:
             for number, query in enumerate(asked):
                 mark, vectors = marks[number % len(held)], held[number % len(held)]
                 started = perf_counter()
-                found = client.query(place, mark, query, NEAREST) or []
+                (found,) = client.query(place, mark, query[np.newaxis], NEAREST) or [[]]
                 spent.append((perf_counter() - started) * 1000)
                 own = {int(name.removeprefix(f"{mark}:")) for name, _ in found if name.startswith(f"{mark}:")}
                 foreign += len(found) - len(own)
