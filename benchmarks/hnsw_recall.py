@@ -5,9 +5,10 @@ LongMemEval's haystacks and of all speakers in LoCoMo's conversations. The quest
 index, so there is nothing to find that is equal to them. Sizes beyond the number of vectors are left out: nothing is
 made up, except where `--made` says by which embedder.
 
-With `--spaces`, a Chroma server of its own is asked as the package asks one: spaces of these sizes share a collection
-with the parameters in use, which they fill in turns, and a question is asked of one space, by its mark. With `--same`,
-so many vectors of each are the same in all of them, as greetings are and answers from templates; the others are drawn.
+With `--spaces`, a Chroma server of its own is asked as the package asks one: so many spaces of these sizes are in
+collections with the parameters in use, each in a seat of its own, and a question is asked of one space. They are filled
+in turns, or with `--one-by-one` each before the next, as after a move. With `--same`, so many vectors of each are the
+same in all of them, as greetings are and answers from templates; the others are drawn.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from texts import message
 sys.path.append(str(Path(__file__).parent.parent))
 from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.storage.chroma_client import ChromaServer, Named
+from langmem_tiers.storage.shared_collection import SPACES, seated
 from tests import servers
 
 Vectors = NDArray[np.float32]
@@ -41,6 +43,8 @@ NEAREST = 10
 ADDED_AT_ONCE = 1000
 # What a space adds to a shared collection before it is another one's turn.
 ADDED_IN_TURN = 50
+# So many vectors a recall asks for.
+WANTED = 120
 
 
 def main() -> None:
@@ -49,7 +53,8 @@ def main() -> None:
     arguments.add_argument("--longmemeval", type=Path, default=None, help="gzipped lines of its questions")
     arguments.add_argument("--locomo", type=Path, default=None, help="its JSON file")
     arguments.add_argument("--made", choices=CHOICES, default=None, help="vectors of made-up messages instead")
-    arguments.add_argument("--spaces", type=int, default=0, help="so many in one collection, of each of the sizes")
+    arguments.add_argument("--spaces", type=int, default=0, help="so many that share collections, of each of the sizes")
+    arguments.add_argument("--one-by-one", action="store_true", help="each space is filled before the next")
     arguments.add_argument("--same", type=int, default=0, help="so many vectors of each space are those of all")
     arguments.add_argument("--sizes", type=int, nargs="+", default=[1_000, 5_000, 10_000, 20_000, 40_000])
     arguments.add_argument("--construction", type=int, nargs="+", default=[100, 200])
@@ -61,7 +66,11 @@ def main() -> None:
     vectors = np.load(chosen.vectors) if chosen.vectors and chosen.vectors.exists() else made(chosen, most)
     asked, held = vectors[: chosen.questions], vectors[chosen.questions :]
     if chosen.spaces:
-        shared = [shared_row(spaces, asked) for size in chosen.sizes if (spaces := divided(held, size, chosen))]
+        shared = [
+            shared_row(spaces, asked, chosen.one_by_one)
+            for size in chosen.sizes
+            if (spaces := divided(held, size, chosen))
+        ]
         report(f"Recall@{NEAREST} of spaces that share a collection, against exact search", shared, chosen.out)
         return
     rows = [
@@ -144,30 +153,32 @@ def row(held: Vectors, asked: Vectors, construction: int, neighbours: int, searc
     }
 
 
-def shared_row(held: Sequence[Vectors], asked: Vectors) -> Row:
+def shared_row(held: Sequence[Vectors], asked: Vectors, one_by_one: bool) -> Row:
     """How well each space is searched; each question is asked of one space, in turn."""
     say(f"{len(held):,} spaces of {len(held[0]):,} vectors")
-    marks = [f"space-{number}" for number in range(len(held))]
-    spent, recalls, foreign = [], [], 0
+    in_turn = len(held[0]) if one_by_one else ADDED_IN_TURN
+    spent, recalls, short = [], [], 0
     server = servers.Chroma()
     try:
         with closing(ChromaServer(server.address)) as client:
-            place = client.begin("shared")
+            places = [client.begin(f"shared-{number // SPACES}") for number in range(len(held))]
             started = perf_counter()
-            for first in range(0, len(held[0]), ADDED_IN_TURN):
-                for mark, vectors in zip(marks, held, strict=True):
-                    some = vectors[first : first + ADDED_IN_TURN]
-                    names = [str(number) for number in range(first, first + len(some))]
-                    client.upsert(place, mark, Named(names, some))
+            for first in range(0, len(held[0]), in_turn):
+                for number, vectors in enumerate(held):
+                    some = vectors[first : first + in_turn]
+                    names = [str(place) for place in range(first, first + len(some))]
+                    client.upsert(places[number], f"space-{number}", Named(names, seated(some, number % SPACES)))
             building = perf_counter() - started
-            for number, query in enumerate(asked):
-                mark, vectors = marks[number % len(held)], held[number % len(held)]
+            for turn, query in enumerate(asked):
+                number = turn % len(held)
                 started = perf_counter()
-                (found,) = client.query(place, mark, query[np.newaxis], NEAREST) or [[]]
+                wanted = seated(query[np.newaxis], number % SPACES, asked=True)
+                (found,) = client.query(places[number], wanted, WANTED) or [[]]
                 spent.append((perf_counter() - started) * 1000)
-                own = {int(name.removeprefix(f"{mark}:")) for name, _ in found if name.startswith(f"{mark}:")}
-                foreign += len(found) - len(own)
-                recalls.append(len(own & exact(vectors, query[np.newaxis])[0]) / NEAREST)
+                mark, vectors = f"space-{number}:", held[number]
+                own = [int(name.removeprefix(mark)) for name, _ in found if name.startswith(mark)]
+                short += len(own) < min(WANTED, len(vectors))
+                recalls.append(len({*own[:NEAREST]} & exact(vectors, query[np.newaxis])[0]) / NEAREST)
     finally:
         server.remove()
     return {
@@ -175,7 +186,7 @@ def shared_row(held: Sequence[Vectors], asked: Vectors) -> Row:
         "vectors of each": len(held[0]),
         "recall@10 %": 100 * float(np.mean(recalls)),
         "worst question %": 100 * min(recalls),
-        "of other spaces": foreign,
+        "fewer than asked for": short,
         "added, vectors/s": sum(map(len, held)) / building,
         "asked p50 ms": float(np.median(spent)),
     }

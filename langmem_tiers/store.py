@@ -294,8 +294,8 @@ class ServerStore(SpaceStore):
     ) -> None:
         vectors = note_vectors = None
         if model is not None:
-            vectors = ServerVectors(database, model, chroma, database.shard)
-            note_vectors = ServerNoteVectors(database, model, chroma, database.shard)
+            vectors = ServerVectors(database, model, chroma)
+            note_vectors = ServerNoteVectors(database, model, chroma)
         self.shelves = tuple(each for each in (vectors, note_vectors) if each is not None)
         super().__init__(
             name,

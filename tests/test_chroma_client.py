@@ -72,7 +72,7 @@ def test_user_and_password_of_the_address_go_with_every_request_and_into_no_mess
     server.ask()
     place = server.begin("shard")
     server.upsert(place, "mark", Named(["1.0"], np.eye(1, 4, dtype=np.float32)))
-    assert server.query(place, "mark", np.ones((1, 4), np.float32), 1) == [[("mark:1.0", 0.5)]]
+    assert server.query(place, np.ones((1, 4), np.float32), 1) == [[("mark:1.0", 0.5)]]
     server.close()
 
 

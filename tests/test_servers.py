@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import numpy as np
 import psycopg
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
@@ -34,7 +35,7 @@ from langmem_tiers.errors import (
 from langmem_tiers.integrations import TieredStore
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import change_log, chroma_client, chroma_server, embedding_cache
+from langmem_tiers.storage import change_log, chroma_client, chroma_server, embedding_cache, facts
 from langmem_tiers.storage.keyword import ALL, drawers
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
@@ -272,7 +273,7 @@ def test_a_collection_of_the_same_name_with_foreign_vectors_is_left_as_it_is(add
         alice = memory.user("alice")
         said(alice, BADGE)
         with alice.context.open() as store:
-            foreign = client.create_collection(store.shelves[0]._shard, embedding_function=None)
+            foreign = client.create_collection(store.shelves[0]._shared, embedding_function=None)
         foreign.add(ids=["1"], embeddings=[[1.0, 2.0, 3.0]])
         alice.flush()
         assert BADGE in alice.recall("Which badge does the archive have?", session="later").block
@@ -668,9 +669,65 @@ def test_a_message_that_repeats_itself_does_not_crowd_out_all_others(address, ch
             for number in range(9):
                 said(space, f"Note {number}: it rained in harbour {number}.", f"s{number}")
             assert memory.flush()
-            asked = HashEmbedder().embed_query("the robot and the violin")
+            asked = np.asarray(HashEmbedder().embed_query("the robot and the violin"), np.float32)
             with space.context.open() as store, store.reading() as connection:
                 assert len(store.vectors.similar(change_log.moment(connection, store.key), asked, 10)) == 10
+
+
+def test_spaces_that_hold_the_same_messages_do_not_hide_each_others_on_chroma(address, chroma, monkeypatch):
+    alike = [
+        Turn(role="assistant", content=f"Welcome to harbour {number}, here is its timetable.") for number in range(30)
+    ]
+    users = [f"user{number}" for number in range(20)]
+    asked = np.asarray(HashEmbedder().embed_query("the timetable of harbour 7"), np.float32)
+    compared = []
+    with opened(address, chroma) as memory:
+        for each in users:
+            memory.user(each).track(alike, session="monday")
+        assert memory.flush()
+        real = chroma_server.ServerVectors._compared
+        monkeypatch.setattr(chroma_server.ServerVectors, "_compared", lambda *given: compared.append(1) or real(*given))
+        for each in users:
+            with memory.user(each).context.open() as store, store.reading() as connection:
+                at = change_log.moment(connection, store.key)
+                every = store.vectors.similarities(at, asked, range(1, 31))
+                found = store.vectors.similar(at, asked, 10)
+            assert found == pytest.approx({each: every[each] for each in found}, abs=1e-4)
+            assert [*found.values()] == pytest.approx(sorted(every.values(), reverse=True)[:10], abs=1e-4)
+    assert len(compared) <= 1  # by chance, HNSW's graph may be in parts
+
+
+def test_vectors_that_an_older_version_sent_are_sent_anew_and_compared_until_then(address, chroma):
+    """Where spaces were not apart."""
+    import chromadb
+
+    host, _, port = chroma.address.removeprefix("http://").partition(":")
+    client = chromadb.HttpClient(host, int(port))
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        assert memory.flush()
+        with alice.context.open() as store:
+            shelf = store.vectors
+            before = client.create_collection("langmem-before.0", embedding_function=None)
+            with store.reading() as connection:
+                held = embedding_cache.load(connection, store.key, store.vectors.model, [(1, 1)])
+            space = chroma_server._mark(store.key)
+            before.add(ids=[f"{space}:1.0"], embeddings=held.matrix, metadatas=[{"space": space}])
+            client.delete_collection(shelf._shared)
+            with store.database.writing() as connection:
+                facts.put(connection, store.key, shelf._fact, f"{before.name} {before.id}")
+        with psycopg.connect(address) as connection:
+            connection.execute("UPDATE langmem_tiers.spaces SET work_at = NULL")
+        meanwhile = alice.recall("Which badge does the archive have?")
+        assert "vector" in meanwhile.receipt.candidates[0].scores
+        assert meanwhile.receipt.notes == ()
+        assert due(address) == 1
+        assert memory.flush()
+        assert client.get_collection(shelf._shared).get(include=[])["ids"] == [f"{space}:1.0"]
+        assert before.get(include=[])["ids"] == []
+        assert "vector" in alice.recall("Which badge is it?", session="later").receipt.candidates[0].scores
+    client.delete_collection(before.name)
 
 
 def test_of_very_many_messages_that_wait_for_chroma_the_newest_are_compared_and_the_receipt_says_so(

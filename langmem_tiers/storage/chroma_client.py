@@ -71,8 +71,8 @@ class ChromaServer:
         self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
         self._away_until = 0.0
 
-    def query(self, place: Place, mark: str, queries: Vectors, most: int) -> list[Found] | None:
-        """For each query the nearest vectors of a space; None if the collection that is meant is not here.
+    def query(self, place: Place, queries: Vectors, most: int) -> list[Found] | None:
+        """For each query the nearest vectors of a collection; None if the one that is meant is not here.
 
         Raises:
             ServerUnreachable: the server does not answer in time.
@@ -80,8 +80,7 @@ class ChromaServer:
         collection = self._at_hand(place) or self._in_time(lambda: self._looked_up(place))
         if collection is None:
             return None
-        where = {"where": {"space": mark}} if place.shared else {}
-        wanted = {"query_embeddings": [*queries], "n_results": most, "include": ["distances"], **where}
+        wanted = {"query_embeddings": [*queries], "n_results": most, "include": ["distances"]}
         with self._waiting():
             answer = self._queries.ask(collection, wanted)
         each = zip(answer["ids"], answer["distances"], strict=True)
@@ -107,7 +106,7 @@ class ChromaServer:
     def begin(self, name: str) -> Place:
         """A collection of this name, which is made if there is none."""
         with self._translated():
-            configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200}}
+            configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200, "ef_construction": 200}}
             made = self._connected().get_or_create_collection(
                 name, embedding_function=None, configuration=configuration
             )
@@ -277,14 +276,14 @@ class ChromaServers:
         """
         return self._found(place) is not None
 
-    def query(self, place: Place, mark: str, queries: Vectors, most: int) -> list[Found]:
-        """For each query, a row of these, the nearest vectors of a space.
+    def query(self, place: Place, queries: Vectors, most: int) -> list[Found]:
+        """For each query, a row of these, the nearest vectors of a collection.
 
         Raises:
             ServerUnreachable: the server does not answer in time, or there is no such collection.
         """
         for each in self._by_chance(place):
-            if (found := each.query(place, mark, queries, most)) is not None:
+            if (found := each.query(place, queries, most)) is not None:
                 self._holders[place.id] = each
                 return found
         raise _missing(place, "any Chroma server")

@@ -1,9 +1,9 @@
 """The vectors of many spaces on a Chroma server: ids and vectors, no text, and all of it can be made again.
 
-Several small spaces share a collection, where each names itself; a large one has a collection of its own: among many
-others, a search that leaves out what is not the space's takes far longer than one that leaves out nothing, and some
-thousand collections take more memory than a server has (docs/scaling.md). A collection that is gone, or another one of
-the same name, is seen by its id, which the records know, and is filled again.
+Several small spaces share a collection, where each has a seat of its own (`shared_collection`); a large one has a
+collection of its own: some thousand collections take more memory than a server has (docs/scaling.md). A collection
+that is gone, or another one of the same name, is seen by its id, which the records know, and is filled again; so is
+what an older version filled, where spaces are not apart.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ from sqlalchemy import Connection, bindparam, literal, select, true
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes, rooms
 from langmem_tiers.storage.change_log import Change, Moment
-from langmem_tiers.storage.chroma_client import ChromaServers, Found, Named, Place
+from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors, cosines
+from langmem_tiers.storage.shared_collection import seated, similarity
 from langmem_tiers.storage.statements import Prepared
 from langmem_tiers.storage.vector_search import best_beside, best_by_drawer, first_pieces
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.postgres.server import PostgresRecords
+
+Near = list[tuple[str, float]]
+"""The names of vectors in a space, each with its cosine similarity, best first."""
 
 _PLACE = "chroma.collection"
 # A space with more vectors than this has a collection of its own.
@@ -58,15 +62,17 @@ class Shelf(ABC):
     KINDS: frozenset[change_log.Kind]
     EMBEDDED: change_log.Kind
 
-    def __init__(self, database: PostgresRecords, model: str, server: ChromaServers | None, shard: str) -> None:
+    def __init__(self, database: PostgresRecords, model: str, server: ChromaServers | None) -> None:
         self.model = model
         self._database = database
         self._space = database.space
         self._given = server
         digest = blake2b(model.encode(), digest_size=6).hexdigest()
-        self._shard = f"{shard}.{digest}{self.SUFFIX}"
         self._mark = _mark(self._space)
+        self._shared = f"{database.shard}.seats.{digest}{self.SUFFIX}"
+        self._own = f"{database.shard}.{digest}{self.SUFFIX}.of.{self._mark}"
         self._fact = f"{_PLACE}:{digest}{self.SUFFIX}"
+        self._seat = database.seat
         self._asked_for: Place | None = None
 
     @abstractmethod
@@ -102,7 +108,7 @@ class Shelf(ABC):
             # Counting takes long, and what has a collection of its own keeps it.
             size = self._reach(connection)[1] if news and place is not None and place.shared else 0
         # Looked for on every visit: a collection that is gone has no news of its own.
-        lost = place is not None and not self._server.is_at_home(place)
+        lost = place is not None and not (self._is_searched(place) and self._server.is_at_home(place))
         if not news and not lost:
             return False
         if place is None or lost or (place.shared and size > _SHARED):
@@ -112,7 +118,7 @@ class Shelf(ABC):
             spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
             vectors = self._loaded(connection, spans) if spans else None
         self._delete(place, [name for each in news for name in self._gone(each)])
-        self._server.upsert(place, self._mark, vectors)
+        self._server.upsert(place, self._mark, self._placed(place, vectors))
         with self._database.writing() as connection:
             moved = change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
         if not moved:  # somebody else was at it as well, and may have deleted what was sent just now
@@ -161,12 +167,12 @@ class Shelf(ABC):
         with self._database.reading() as connection:
             position = change_log.head(connection, self._space)
             last, size = self._reach(connection)
-        place = self._server.begin(self._shard if size <= _SHARED else f"{self._shard}.of.{self._mark}")
+        place = self._server.begin(self._shared if size <= _SHARED else self._own)
         stale = self._server.ids(place, self._mark)
         for first in range(1, last + 1, _STRIDE):
             with self._database.reading() as connection:
                 vectors = self._loaded(connection, [(first, first + _STRIDE - 1)])
-            self._server.upsert(place, self._mark, vectors)
+            self._server.upsert(place, self._mark, self._placed(place, vectors))
             stale.difference_update(() if vectors is None else vectors.names)
         self._delete(place, stale)
         with self._database.writing() as connection:
@@ -182,10 +188,20 @@ class Shelf(ABC):
         held = facts.get(connection, self._space, self._fact)
         return None if held is None else Place.read(held)
 
-    def _nearest(self, moment: Moment, queries: Vectors, most: int) -> list[list[tuple[str, float]]]:
-        """For each query, a row of these, the names of the nearest vectors with their cosine similarity, best first.
+    def _is_searched(self, place: Place) -> bool:
+        """Whether a collection is of the kind that this version fills."""
+        return not place.shared or place.name == self._shared
 
-        At least so many if there are.
+    def _placed(self, place: Place, vectors: Named | None) -> Named | None:
+        """Vectors as the collection holds them."""
+        if vectors is None or not place.shared:
+            return vectors
+        return Named(vectors.names, seated(vectors.matrix, self._seat))
+
+    def _nearest(self, moment: Moment, queries: Vectors, most: int) -> list[Near]:
+        """For each query, a row of these, the nearest vectors.
+
+        So many or more, but fewer where there are not as many, or HNSW does not reach them.
 
         Raises:
             InvalidVector: the query's vector does not have the stored dimension.
@@ -198,18 +214,29 @@ class Shelf(ABC):
                 f"The query's vector has length {length}, the vectors stored by {self.model!r} {dimension}."
             )
         place = None if held is None or self._given is None else Place.read(held)
-        on_server: Sequence[Found] = [[]] * len(queries) if place is None else self._on_server(place, queries, most)
-        return [_with_newer(newer, query, there) for query, there in zip(queries, on_server, strict=True)]
+        on_server: Sequence[Near] = [[]] * len(queries) if place is None else self._on_server(place, queries, most)
+        return [_with_known(newer, query, there) for query, there in zip(queries, on_server, strict=True)]
 
-    def _on_server(self, place: Place, queries: Vectors, most: int) -> list[Found]:
+    def _on_server(self, place: Place, queries: Vectors, most: int) -> list[Near]:
+        """For each query the nearest vectors of the space that the server has."""
+        if not self._is_searched(place):
+            self._ask_to_fill(place, if_gone=False)
+            return [[]] * len(queries)
+        asked = seated(queries, self._seat, asked=True) if place.shared else queries
         try:
-            return self._server.query(place, self._mark, queries, most)
+            found = self._server.query(place, asked, most)
         except ServerUnreachable:
-            with suppress(StorageError):  # somebody else who searches asks, too
-                if self._asked_for != place and not self._server.is_anywhere(place):
-                    self._asked_for = place
-                    self._database.ask_for_work()
+            with suppress(StorageError):
+                self._ask_to_fill(place)
             raise
+        start, measure = f"{self._mark}:", similarity if place.shared else _similarity
+        return [[(name[len(start) :], measure(far)) for name, far in each if name.startswith(start)] for each in found]
+
+    def _ask_to_fill(self, place: Place, *, if_gone: bool = True) -> None:
+        """Have the background fill a collection anew, once: somebody else who searches asks, too."""
+        if self._asked_for != place and not (if_gone and self._server.is_anywhere(place)):
+            self._asked_for = place
+            self._database.ask_for_work()
 
     def _state(self, moment: Moment) -> tuple[str | None, str | None, Named | None]:
         """The dimension of the model, the place of the collection, and the newest vectors that the server lacks."""
@@ -264,8 +291,7 @@ class ServerVectors(Shelf):
 
     def _compared(self, moment: Moment, queries: Vectors, last: int) -> list[dict[int, float]]:
         """For each query the cosine similarity of the newest drawers."""
-        newest = (max(1, last - _COMPARED + 1), last)
-        vectors = embedding_cache.load(moment.connection, self._space, self.model, [newest])
+        vectors = embedding_cache.load(moment.connection, self._space, self.model, [_newest_of(last)])
         if vectors is None:
             return [{}] * len(queries)
         every = len(vectors.drawers)
@@ -311,7 +337,11 @@ class ServerNoteVectors(Shelf):
 
     def nearest(self, moment: Moment, query: Vectors, most: int) -> list[int]:
         """The numbers of the nearest notes, at least so many if there are, best first; some may be gone since."""
-        return [int(name) for name, _ in self._nearest(moment, query[np.newaxis], most)[0]]
+        found = self._nearest(moment, query[np.newaxis], most)[0]
+        if len(found) < most:  # see `ServerVectors.similar`
+            last = notes.newest(moment.connection, self._space)
+            found = _with_known(self._loaded(moment.connection, [_newest_of(last)]), query, found)
+        return [int(name) for name, _ in found]
 
     def _gone(self, change: Change) -> list[str]:
         span = range(change.subject, change.until + 1) if change.kind == "notes.changed" else ()
@@ -347,22 +377,30 @@ def _newest(spans: Sequence[tuple[int, int]], most: int) -> tuple[list[tuple[int
     return taken, max(-left, 0)
 
 
+def _newest_of(last: int) -> tuple[int, int]:
+    """The range of the newest numbers that are compared one by one."""
+    return max(1, last - _COMPARED + 1), last
+
+
 def _mark(space: str) -> str:
     return blake2b(space.encode(), digest_size=12).hexdigest()
 
 
-def _with_newer(newer: Named | None, query: Vectors, on_server: Found) -> list[tuple[str, float]]:
-    """What the server found for a query as similarities, together with the vectors that it lacks, best first."""
-    there = [(name.partition(":")[2], 1.0 - distance) for name, distance in on_server]
-    if newer is None:
-        return there
-    here = dict(zip(newer.names, cosines(newer.matrix, query).tolist(), strict=True))
-    found = [*here.items(), *(each for each in there if each[0] not in here)]
+def _similarity(distance: float) -> float:
+    return 1.0 - distance
+
+
+def _with_known(known: Named | None, query: Vectors, on_server: Near) -> Near:
+    """What the server found for a query together with vectors from the records, best first."""
+    if known is None:
+        return on_server
+    here = dict(zip(known.names, cosines(known.matrix, query).tolist(), strict=True))
+    found = [*here.items(), *(each for each in on_server if each[0] not in here)]
     return sorted(found, key=lambda item: -item[1])
 
 
 def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:
     best: dict[int, float] = {}
-    for name, similarity in nearest:
-        best.setdefault(int(name.partition(".")[0]), similarity)
+    for name, near in nearest:
+        best.setdefault(int(name.partition(".")[0]), near)
     return best

@@ -39,6 +39,7 @@ from langmem_tiers.storage.postgres import ddl, recorder, work_queue
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
+from langmem_tiers.storage.shared_collection import SPACES
 from langmem_tiers.storage.statements import Prepared, upsert
 from langmem_tiers.version import __version__
 
@@ -46,8 +47,6 @@ _SCHEMA = "langmem_tiers"
 _IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 # Seconds to wait for a connection, and for a statement to come to its end.
 _CONNECT, _STATEMENT = 5, 60
-# Spaces whose vectors share a collection, while they are small.
-_SPACES_A_SHARD = 8
 # What the server calls the type `numeric`.
 _NUMERIC = 1700
 # Held while a process makes or changes the schema, and how long others wait for it.
@@ -186,9 +185,9 @@ class PostgresServer:
                 row = {"space": key, "token": uuid4().hex, "made_at": to_millis(utc_now())}
                 connection.execute(upsert(ddl.spaces).on_conflict_do_nothing(), row)
                 held = connection.execute(wanted).one()
-        shard = f"langmem-{self._made:x}-{held.number // _SPACES_A_SHARD}"
+        shard, seat = divmod(held.number, SPACES)
         engine = self._engine.execution_options(**{_PREFIX: self._prefix})
-        return PostgresRecords(engine, key, held.token, self.where, shard)
+        return PostgresRecords(engine, key, held.token, self.where, f"langmem-{self._made:x}-{shard}", seat)
 
     def delete(self, name: str) -> bool:
         """Delete a space with all its rows; False if there was none."""
@@ -274,9 +273,9 @@ class PostgresRecords(Database):
     others. A statement sees what was committed before it, and the transaction's own changes.
     """
 
-    def __init__(self, engine: Engine, space: str, token: str, where: str, shard: str) -> None:
+    def __init__(self, engine: Engine, space: str, token: str, where: str, shard: str, seat: int) -> None:
         self.space = space
-        self.shard = shard
+        self.shard, self.seat = shard, seat
         self._token = token
         self.where = where
         seen = _seen_from(space)
