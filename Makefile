@@ -58,7 +58,7 @@ FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
 	panel_dreams panel_episodes panel_graph panel_live panel_palace panel_usage profile projects ranking \
 	recall_about recall_lines recall_meanwhile replies reports rerank retriever safety settings_scopes \
 	show_and_edit store_contract store_hosts store_items store_tiers sync tasks teams telemetry_logs \
-	telemetry_traces tools trust usage usage_cli why worker working_memory working_node)
+	telemetry_traces tools trust usage usage_cli vectors why worker working_memory working_node)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
 .PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-servers-core test-lowest test-newest

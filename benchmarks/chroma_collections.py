@@ -1,4 +1,7 @@
-"""How a Chroma server holds the vectors of many spaces: a collection for each, or one that a filter divides.
+"""How a Chroma server holds the vectors of many spaces.
+
+Each space has a collection of its own, or all have one that a filter divides, or some share one where each is apart, as
+in the package.
 
 Needs a server of its own, such as `chroma run --path FOLDER --port 8000`: its memory and open files are measured too
 (`--process`).
@@ -7,18 +10,26 @@ The vectors are random: only times are told here, and those hardly depend on wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
 from pathlib import Path
 from time import perf_counter, time_ns
-from typing import Any
+from typing import Any, Literal
 
 import chromadb
 import numpy as np
 from chromadb.config import Settings
+from numpy.typing import NDArray
 from reporting import Row, parser, report, say
 
+sys.path.append(str(Path(__file__).parent.parent))
+from langmem_tiers.storage.shared_collection import SPACES, seated
+
+Vectors = NDArray[np.float32]
+Way = Literal["own", "filtered", "apart"]
+
 LENGTH = 384
-WANTED = 60
+WANTED = 120
+WAYS: tuple[Way, ...] = ("own", "filtered", "apart")
 
 
 def main() -> None:
@@ -36,33 +47,36 @@ def main() -> None:
     random = np.random.default_rng(given.seed)
     rows: list[Row] = []
     for spaces in given.spaces:
-        for shared in (False, True):
-            say(f"{spaces} spaces, {'shared' if shared else 'one collection each'}")
-            rows.append(_measured(client, random, spaces, given, shared=shared))
+        for way in WAYS:
+            say(f"{spaces} spaces, {way}")
+            rows.append(_measured(client, random, spaces, given, way))
     report("Spaces on a Chroma server", rows, given.out)
 
 
-def _measured(client: Any, random: np.random.Generator, spaces: int, given: Any, *, shared: bool) -> Row:
+def _measured(client: Any, random: np.random.Generator, spaces: int, given: Any, way: Way) -> Row:
     before = _resident(given.process)
     began = perf_counter()
-    made = [_collection(client) for _ in range(1 if shared else spaces)]
+    sharing = {"own": 1, "filtered": spaces, "apart": SPACES}[way]
+    made = [_collection(client) for _ in range(0, spaces, sharing)]
     for space in range(spaces):
-        held = made[0 if shared else space]
         names = [f"{space}.{number}" for number in range(given.vectors)]
         for start in range(0, given.vectors, 1000):
             ids = names[start : start + 1000]
-            held.add(ids=ids, embeddings=_vectors(random, len(ids)), metadatas=[{"space": space}] * len(ids))
+            some = _placed(_vectors(random, len(ids)), space, way)
+            made[space // sharing].add(ids=ids, embeddings=[*some], metadatas=[{"space": space}] * len(ids))
     filled = perf_counter() - began
     times = []
     for space in random.integers(0, spaces, given.questions).tolist():
-        where: dict[str, Any] = {"where": {"space": space}} if shared else {}
+        where: dict[str, Any] = {"where": {"space": space}} if way == "filtered" else {}
+        asked = [*_placed(_vectors(random, 1), space, way)]
         began = perf_counter()
-        made[0 if shared else space].query(query_embeddings=_vectors(random, 1), n_results=WANTED, include=[], **where)
+        made[space // sharing].query(query_embeddings=asked, n_results=WANTED, include=[], **where)
         times.append((perf_counter() - began) * 1000)
     row: dict[str, float | int | str] = {
         "spaces": spaces,
         "vectors in each": given.vectors,
         "collections": len(made),
+        "way": way,
         "filled ms a vector": filled * 1000 / spaces / given.vectors,
         "query p50 ms": float(np.percentile(times, 50)),
         "query p95 ms": float(np.percentile(times, 95)),
@@ -75,13 +89,17 @@ def _measured(client: Any, random: np.random.Generator, spaces: int, given: Any,
 
 
 def _collection(client: Any) -> Any:
-    configuration = {"hnsw": {"space": "cosine", "ef_search": 200}}
+    configuration = {"hnsw": {"space": "cosine", "ef_search": 200, "ef_construction": 200}}
     return client.create_collection(f"bench-{time_ns()}", embedding_function=None, configuration=configuration)
 
 
-def _vectors(random: np.random.Generator, count: int) -> Sequence[Any]:
+def _placed(vectors: Vectors, space: int, way: Way) -> Vectors:
+    return seated(vectors, space % SPACES) if way == "apart" else vectors
+
+
+def _vectors(random: np.random.Generator, count: int) -> Vectors:
     made = random.standard_normal((count, LENGTH)).astype(np.float32)
-    return made / np.linalg.norm(made, axis=1, keepdims=True)  # type: ignore[no-any-return]
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
 
 
 def _resident(process: int | None) -> float:
