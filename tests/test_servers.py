@@ -25,6 +25,7 @@ from sqlalchemy import event, text
 from langmem_tiers import Health, Memory, Settings, Turn
 from langmem_tiers.cli.main import main
 from langmem_tiers.errors import (
+    DatabaseLocked,
     InvalidInput,
     NewerSchema,
     ServerBusy,
@@ -645,6 +646,28 @@ def test_a_chroma_server_that_hangs_does_not_hold_up_the_work(address, chroma, m
         until(memory.flush)
 
 
+def test_writers_of_one_process_queue_and_wait_for_others_together(address):
+    hasty = Settings(storage=StorageSettings(busy_timeout=0.3))
+    with opened(address, settings=hasty) as memory, ThreadPoolExecutor(12) as pool:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with memory.use("users/alice") as store, store.writing():
+            waiting = [pool.submit(said, alice, f"I have {number} drums.") for number in range(2, 14)]
+            time.sleep(0.6)
+            assert turns(memory) == 1
+        assert [each.result() for each in waiting] == [None] * 12
+        assert turns(memory) == 13
+        with psycopg.connect(address) as other:
+            other.execute("SELECT set_config('langmem_tiers.space', 'users/alice', true)")
+            assert other.execute("SELECT space FROM langmem_tiers.spaces FOR UPDATE").fetchone() == ("users/alice",)
+            started = time.monotonic()
+            waiting = [pool.submit(said, alice, f"I have {number} violins.") for number in range(2, 14)]
+            assert {type(each.exception()) for each in waiting} == {DatabaseLocked}
+            assert time.monotonic() - started < 2  # 3.6 if each waited after the other
+        said(alice, "I play the cello.")
+        assert turns(memory) == 14
+
+
 def test_while_another_process_holds_a_space_recall_answers_without_a_receipt(address):
     hasty = Settings(storage=StorageSettings(busy_timeout=0.2))
     with opened(address) as other, opened(address, settings=hasty) as memory:
@@ -672,6 +695,20 @@ def test_a_message_that_repeats_itself_does_not_crowd_out_all_others(address, ch
             asked = np.asarray(HashEmbedder().embed_query("the robot and the violin"), np.float32)
             with space.context.open() as store, store.reading() as connection:
                 assert len(store.vectors.similar(change_log.moment(connection, store.key), asked, 10)) == 10
+
+
+def test_the_doctor_finds_rows_that_belong_to_nothing(address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        assert memory.flush()
+        assert {each.level for each in alice.doctor()} == {"ok"}
+        with psycopg.connect(address) as connection:
+            connection.execute("SELECT set_config('langmem_tiers.space', 'users/alice', true)")
+            connection.execute("UPDATE langmem_tiers.drawers SET room = 99")
+        [problem] = [each for each in alice.doctor() if each.level == "problem"]
+        assert (problem.check, "1 row belongs" in problem.message) == ("records", True)
+        assert "pg_restore" in problem.way_out
 
 
 def test_spaces_that_hold_the_same_messages_do_not_hide_each_others_on_chroma(address, chroma, monkeypatch):

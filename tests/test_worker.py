@@ -463,7 +463,7 @@ def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):
         assert [problems(space) for space in spaces] == [[], [], []]
 
 
-# On a server, the writers of a process wait for one another as they do for others: as long as the patience lasts.
+# On a server, they queue as well, but connections are waited for as long as the patience lasts (test_servers.py).
 @pytest.mark.folder
 def test_writers_of_one_process_queue_however_short_the_patience_with_other_processes(tmp_path):
     hasty = Settings(storage=StorageSettings(busy_timeout=0.01))
@@ -517,7 +517,7 @@ def test_a_transaction_inside_another_of_the_same_thread_is_refused_and_not_wait
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_that_is_forked_while_another_thread_writes_does_not_wait_for_that_thread(tmp_path):
     writing, finish = threading.Event(), threading.Event()
-    held = queue_of(tmp_path / "memory.db")
+    held = queue_of((tmp_path / "memory.db").resolve())
 
     def write() -> None:
         with held.turn():
@@ -529,7 +529,7 @@ def test_a_child_that_is_forked_while_another_thread_writes_does_not_wait_for_th
     assert writing.wait(30)
     child = os.fork()
     if child == 0:
-        with queue_of(tmp_path / "memory.db").turn():
+        with queue_of((tmp_path / "memory.db").resolve()).turn():
             os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     finish.set()

@@ -34,6 +34,7 @@ from langmem_tiers.wording import counted
 
 _REBUILD = "Run `langmem-tiers rebuild`: it loses nothing."
 _BACKUP = "Put a backup in its place: `langmem-tiers restore`."
+_COPY = "Put a copy of the database in its place: `pg_restore`."
 _STRIDE = 1000
 _Check = Callable[[SpaceStore, str | None], Iterator[Finding]]
 # https://www.sqlite.org/wal.html#walresetbug
@@ -54,7 +55,12 @@ def _carried_out(check: _Check, store: SpaceStore, model: str | None) -> Iterato
     try:
         yield from check(store, model)
     except DatabaseDamaged as error:
-        yield _problem("records", error.message, _BACKUP)
+        yield _problem("records", error.message, _copy(store))
+
+
+def _copy(store: SpaceStore) -> str:
+    """The way out where the records are damaged, and not what is made from them."""
+    return _COPY if store.folder is None else _BACKUP
 
 
 def _sqlite_version(_store: SpaceStore, _model: str | None) -> Iterator[Finding]:
@@ -79,16 +85,16 @@ def _files(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
 
 def _records(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
     with store.reading() as connection:
-        faults = inspection.faults(connection)
+        faults = inspection.faults(connection) if store.folder is not None else []
         if faults:
-            yield _problem("records", f"The database is damaged: {'; '.join(faults)}", _BACKUP)
+            yield _problem("records", f"The database is damaged: {'; '.join(faults)}", _copy(store))
             return
         orphans = inspection.dangling_rows(connection, store.key)
     if orphans:
         yield _problem(
             "records",
             f"{counted(orphans, 'row belongs', 'rows belong')} to drawers or rooms that are not there",
-            _BACKUP,
+            _copy(store),
         )
     else:
         yield _ok("records", "every row belongs to a drawer, every drawer to a room")
@@ -286,7 +292,7 @@ def _graph(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         yield _problem(
             "graph",
             f"{counted(lost, 'relation leads', 'relations lead')} from or to entities that are not there",
-            _BACKUP,
+            _copy(store),
         )
     off = _differences(held, wanted)
     if off:
@@ -358,7 +364,7 @@ def _indexes(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
 
 
 # What is looked at only where a space has files of its own.
-_OF_FILES = frozenset({_sqlite_version, _files, _records, _index_file, _index_vectors, _indexes})
+_OF_FILES = frozenset({_sqlite_version, _files, _index_file, _index_vectors, _indexes})
 _CHECKS: tuple[_Check, ...] = (
     _sqlite_version,
     _files,

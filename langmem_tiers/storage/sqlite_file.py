@@ -83,7 +83,7 @@ class SqliteFile(Database):
         self.space = HERE
         self._settings = settings
         self._engine = _engine(path, settings)
-        self._queue = queue_of(path)
+        self._queue = queue_of(path.resolve())
         self._file: tuple[int, int] | None = None
 
     @contextmanager

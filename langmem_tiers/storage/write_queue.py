@@ -1,6 +1,7 @@
-"""A first-come, first-served queue for the writers of one process, in front of SQLite's own lock.
+"""A first-come, first-served queue for the writers of one process, in front of the database's own lock.
 
 SQLite lets waiting connections retry at random moments: among many threads, some never win before they time out.
+PostgreSQL has them wait in turn, but each with a connection, and times them out one by one.
 """
 
 from __future__ import annotations
@@ -8,10 +9,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import monotonic
 from weakref import WeakValueDictionary
 
@@ -23,7 +23,7 @@ _STUCK = 120.0
 
 @dataclass(eq=False)
 class QueuedWriter:
-    """A writer in the queue; `begun` once SQLite has granted it the lock."""
+    """A writer in the queue; `begun` once the database has granted it the lock."""
 
     begun: bool = False
     thread: int = field(default_factory=threading.get_ident)
@@ -33,7 +33,7 @@ class QueuedWriter:
 
 
 class WriteQueue:
-    """The writers of one database file in this process, first come, first served."""
+    """The writers of one space in this process, first come, first served."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,7 +51,7 @@ class WriteQueue:
         with self._lock:
             is_nested = bool(self._turns) and self._turns[0].thread == turn.thread
         if is_nested:
-            yield turn  # SQLite refuses it by name; waiting for itself, the thread would hang
+            yield turn  # the database refuses it by name; waiting for itself, the thread would hang
             return
         self._wait(turn)
         started = monotonic()
@@ -104,7 +104,7 @@ class WriteQueue:
 
 
 class _Queues:
-    """The queue of each database file open in this process; it lives as long as its users do."""
+    """The queue of each space open in this process; it lives as long as its users do."""
 
     def __init__(self) -> None:
         self.forget()
@@ -112,11 +112,11 @@ class _Queues:
     def forget(self) -> None:
         """Start over: a forked child has none of the threads that wait or write."""
         self._lock = threading.Lock()
-        self._queues: WeakValueDictionary[Path, WriteQueue] = WeakValueDictionary()
+        self._queues: WeakValueDictionary[Hashable, WriteQueue] = WeakValueDictionary()
 
-    def of(self, file: Path) -> WriteQueue:
+    def of(self, what: Hashable) -> WriteQueue:
         with self._lock:
-            return self._queues.setdefault(file.resolve(), WriteQueue())
+            return self._queues.setdefault(what, WriteQueue())
 
 
 _queues = _Queues()
@@ -124,6 +124,6 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_queues.forget)
 
 
-def queue_of(file: Path) -> WriteQueue:
-    """The queue of a database file, shared by everyone who has it open in this process."""
-    return _queues.of(file)
+def queue_of(what: Hashable) -> WriteQueue:
+    """The queue of a database file, by its resolved path, or of a space on a server; all in this process share it."""
+    return _queues.of(what)

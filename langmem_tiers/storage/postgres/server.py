@@ -41,6 +41,7 @@ from langmem_tiers.storage.postgres.keyword import WordsTable
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.storage.shared_collection import SPACES
 from langmem_tiers.storage.statements import Prepared, upsert
+from langmem_tiers.storage.write_queue import queue_of
 from langmem_tiers.version import __version__
 
 _SCHEMA = "langmem_tiers"
@@ -278,6 +279,7 @@ class PostgresRecords(Database):
         self.shard, self.seat = shard, seat
         self._token = token
         self.where = where
+        self._queue = queue_of((where, space))
         seen = _seen_from(space)
 
         def beginning(how: str, **carried: Any) -> Engine:
@@ -298,8 +300,9 @@ class PostgresRecords(Database):
         """A connection whose changes are committed together; see `Database.writing`."""
         self._require_writable()
         engine, hold = (self._writer, _HOLD) if durable else (self._relaxed, _HOLD_QUIETLY)
-        with translated(self.where), engine.begin() as connection:
+        with self._queue.turn() as turn, translated(self.where), engine.begin() as connection:
             held = hold.rows(connection, space=self.space)
+            turn.begun = True
             token, calls = held[0][:2] if held else (None, False)
             if token != self._token:
                 raise StorageError(
