@@ -132,6 +132,10 @@ class _Ingestion:
         """Why entries that mining must not bring back were retired."""
         return tombstones.put_aside(self.writer)
 
+    @cached_property
+    def _something_was_deleted(self) -> bool:
+        return tombstones.there_are(self.writer)
+
     def take(self, candidate: _Candidate) -> None:
         """Write an entry for a candidate, or refuse it."""
         new = candidate.new
@@ -196,7 +200,7 @@ class _Ingestion:
         self, candidate: _Candidate, new: NewEntry, known: ExistingKnowledge, wrong: Sequence[Entry]
     ) -> str | None:
         """Why a valid proposal is refused all the same, or None."""
-        if tombstones.brings_back(self.writer, candidate.proposal, self.cited):
+        if self._something_was_deleted and tombstones.brings_back(self.writer, candidate.proposal, self.cited):
             return DELETED
         for each in wrong:
             if each.pinned:
@@ -215,6 +219,8 @@ class _Ingestion:
         if known.twin is not None and known.twin.reason == "expired":
             said_again = {each.drawer for each in candidate.evidence} - set(known.twin.drawers)
             return None if said_again else "expired"
+        if not self._put_aside:
+            return None
         key = tombstones.key(candidate.new.content)
         if any(tombstones.key(entry.content) == key for entry, _ in known.near):
             return None

@@ -115,6 +115,11 @@ def lift(writer: EntryWriter, content: str) -> None:
     stones.lift(writer.connection, writer.space, "entry", map(key, [content]))
 
 
+def there_are(writer: EntryWriter) -> bool:
+    """Whether any entry was ever deleted; if not, nothing can bring one back."""
+    return stones.there_are(writer.connection, writer.space)
+
+
 def is_buried(writer: EntryWriter, content: str) -> bool:
     """Whether a text's statement has a tombstone."""
     return bool(buried(writer, [content]))
@@ -129,8 +134,6 @@ def buried(writer: EntryWriter, contents: Iterable[str]) -> set[str]:
 
 def brings_back(writer: EntryWriter, proposal: Proposal, cited: Mapping[int, Drawer]) -> bool:
     """Whether a proposal repeats deleted content, by its statement or because all its evidence was deleted."""
-    if not stones.there_are(writer.connection, writer.space):
-        return False
     if is_buried(writer, proposal.content):
         return True
     rests_on: list[set[bytes]] = []
