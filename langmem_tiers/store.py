@@ -53,7 +53,7 @@ _OPEN, _CHROMA = 4_000_000, 10_000_000
 _CLOSERS = 2
 # Seconds after which whoever holds the right to a task on a server has lost it.
 _LONGEST_TASK = 600.0
-# Bytes of one on a server: its graph.
+# Bytes of one on a server without its graph.
 _ON_SERVER = 200_000
 
 
@@ -252,7 +252,8 @@ class FolderStore(SpaceStore):
         """How much memory it takes, about, with what is mapped from files."""
         drawers = self.words.bytes_held() + self.columns.bytes_held()
         drawers += 0 if self.vectors is None else self.vectors.bytes_held()
-        return _OPEN + drawers + (_CHROMA if self.chroma is not None and self.chroma.owned else 0)
+        chroma = _CHROMA if self.chroma is not None and self.chroma.owned else 0
+        return _OPEN + drawers + self.graph.bytes_held() + chroma
 
     def write_index_file(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Write the drawers in memory, or else those in the records, to the file that the next process maps.
@@ -310,7 +311,7 @@ class ServerStore(SpaceStore):
 
     def bytes_held(self) -> int:
         """How much memory it takes, about."""
-        return _ON_SERVER
+        return _ON_SERVER + self.graph.bytes_held()
 
     def reset_index(self) -> None:
         """Nothing: nothing of the drawers is in memory."""

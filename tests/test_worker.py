@@ -20,6 +20,7 @@ from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.background import worker
 from langmem_tiers.background.worker import Worker, WorkLeft
 from langmem_tiers.errors import DatabaseLocked, MemoryClosed
+from langmem_tiers.knowledge_graph import projection
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.write_queue import queue_of
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
@@ -421,6 +422,22 @@ def test_spaces_are_closed_by_the_memory_that_they_take(tmp_path):
         assert open_spaces_fall_to(2, tmp_path)
         assert open_spaces(tmp_path) == 2
     assert open_spaces(tmp_path) == 0
+
+
+@pytest.mark.folder
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
+def test_the_graph_of_a_space_counts_as_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(projection, "_ROW", 1_000_000)
+    small = Settings(storage=StorageSettings(memory_mb=17))
+    with Memory.open(tmp_path, embedder=None, settings=small, background=False) as memory:
+        for number in range(6):
+            memory.user(f"user{number}").track(robots(1), session="s")
+        assert open_spaces_fall_to(4, tmp_path)
+        graph = memory.user("user5").graph
+        for friend in ("Ana", "Ben", "Carol"):
+            graph.add_relation("Dora", "knows", friend)
+        assert len(graph.neighbours("Dora").relations) == 3
+        assert open_spaces_fall_to(2, tmp_path)  # seven rows and their space leave room for one other
 
 
 @pytest.mark.folder
