@@ -18,7 +18,7 @@ import json
 import random
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import product
 from pathlib import Path
@@ -33,6 +33,7 @@ from reporting import Row, parser, report, say
 from texts import message
 
 sys.path.append(str(Path(__file__).parent.parent))
+from langmem_tiers.language.sentences import sentences
 from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.storage.chroma_client import ChromaServer, Named
 from langmem_tiers.storage.shared_collection import SPACES, seated
@@ -52,6 +53,7 @@ def main() -> None:
     arguments.add_argument("--vectors", type=Path, default=None, help="a .npy file; it is written if it is not there")
     arguments.add_argument("--longmemeval", type=Path, default=None, help="gzipped lines of its questions")
     arguments.add_argument("--locomo", type=Path, default=None, help="its JSON file")
+    arguments.add_argument("--sentences", action="store_true", help="of the sentences of messages, which are many more")
     arguments.add_argument("--made", choices=CHOICES, default=None, help="vectors of made-up messages instead")
     arguments.add_argument("--spaces", type=int, default=0, help="so many that share collections, of each of the sizes")
     arguments.add_argument("--one-by-one", action="store_true", help="each space is filled before the next")
@@ -99,7 +101,8 @@ def made(chosen: Any, most: int) -> Vectors:
     if chosen.made:
         texts, model = invented(chosen.seed, most), prepared(chosen.made)
     else:
-        texts, model = [*dict.fromkeys(messages(chosen.longmemeval, chosen.locomo))], MiniLM()
+        said = messages(chosen.longmemeval, chosen.locomo)
+        texts, model = [*dict.fromkeys(sentences_of(said) if chosen.sentences else said)], MiniLM()
         model.prepare()
     some = np.random.default_rng(chosen.seed).permutation(len(texts))[:most]
     say(f"embedding {len(some):,} of {len(texts):,} messages")
@@ -124,6 +127,12 @@ def messages(longmemeval: Path | None, locomo: Path | None) -> Iterator[str]:
         for conversation in json.loads(locomo.read_text(encoding="utf-8")):
             for session in conversation["conversation"].values():
                 yield from (turn["text"] for turn in session if isinstance(session, list))
+
+
+def sentences_of(said: Iterable[str]) -> Iterator[str]:
+    """Of what was said, each once, sentences that say something and are no lists or code."""
+    for text in dict.fromkeys(said):
+        yield from (each.text for each in sentences(text) if 20 <= len(each.text) <= 400)
 
 
 def row(held: Vectors, asked: Vectors, construction: int, neighbours: int, search: int) -> Row:

@@ -38,6 +38,8 @@ _PLACE = "chroma.collection"
 _SHARED = 4_000
 # Drawers read at once, and changes since the server's state that are looked at.
 _STRIDE, _TAIL = 2_000, 20_000
+# Of a space with up to so many drawers, all are asked for, and compared one by one if one is missing.
+_SMALL = 250
 # So many of the newest records that the server has not got yet are compared one by one: more take a second to read.
 _COMPARED = 8_000
 _CHANGES = 16
@@ -274,17 +276,18 @@ class ServerVectors(Shelf):
 
     def _similar(self, moment: Moment, queries: Vectors, most: int) -> list[dict[int, float]]:
         """The same for each of several queries."""
+        last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
+        least = last if last <= _SMALL else most
         # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
-        wide = most * 2
+        wide = max(most * 2, least)
         nearest = self._nearest(moment, queries, wide)
         while any(len(_best_by_drawer(each)) < most and len(each) >= wide for each in nearest):
             wide *= 4
             nearest = self._nearest(moment, queries, wide)
         best = [_best_by_drawer(each) for each in nearest]
-        last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
-        if any(len(each) < min(most, last) for each in best):
+        if any(len(each) < min(least, last) for each in best):
             # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search reaches
-            # only the part that it starts in.
+            # only the part that it starts in. What was often sent again or deleted around it may not be reached either.
             compared = self._compared(moment, queries, last)
             best = [here | there for here, there in zip(compared, best, strict=True)]
         return [dict(sorted(each.items(), key=lambda item: -item[1])[:most]) for each in best]
