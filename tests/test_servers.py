@@ -695,6 +695,8 @@ def test_a_message_that_repeats_itself_does_not_crowd_out_all_others(address, ch
             asked = np.asarray(HashEmbedder().embed_query("the robot and the violin"), np.float32)
             with space.context.open() as store, store.reading() as connection:
                 assert len(store.vectors.similar(change_log.moment(connection, store.key), asked, 10)) == 10
+                assert len(store.vectors.ids()) < 30  # equal vectors of a message are sent once
+            assert {each.level for each in space.doctor()} == {"ok"}
 
 
 def test_the_doctor_finds_rows_that_belong_to_nothing(address, chroma):

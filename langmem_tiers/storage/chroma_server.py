@@ -324,8 +324,13 @@ class ServerVectors(Shelf):
         loaded = embedding_cache.load(connection, self._space, self.model, spans)
         if loaded is None:
             return None
-        named = zip(loaded.drawers.tolist(), loaded.ordinals.tolist(), strict=True)
-        return Named([f"{drawer}.{ordinal}" for drawer, ordinal in named], loaded.matrix)
+        # A message that repeats itself has equal vectors: many of these cut HNSW's graph in parts, and one is enough.
+        first: dict[tuple[int, bytes], int] = {}
+        for place, (drawer, row) in enumerate(zip(loaded.drawers.tolist(), loaded.matrix, strict=True)):
+            first.setdefault((drawer, row.tobytes()), place)
+        kept = [*first.values()]
+        named = zip(loaded.drawers[kept].tolist(), loaded.ordinals[kept].tolist(), strict=True)
+        return Named([f"{drawer}.{ordinal}" for drawer, ordinal in named], loaded.matrix[kept])
 
     def _reach(self, connection: Connection) -> tuple[int, int]:
         last = embedding_cache.last_drawer(connection, self._space)
