@@ -272,12 +272,12 @@ class ServerVectors(Shelf):
 
         Some may be superseded since: whoever asks looks at their facts.
         """
-        return self._similar(moment, query[np.newaxis], most)[0]
+        return self._similar(moment, query[np.newaxis], most, small=_SMALL)[0]
 
-    def _similar(self, moment: Moment, queries: Vectors, most: int) -> list[dict[int, float]]:
-        """The same for each of several queries."""
+    def _similar(self, moment: Moment, queries: Vectors, most: int, *, small: int = 0) -> list[dict[int, float]]:
+        """The same for each of several queries; of a space with up to `small` drawers none may be missing."""
         last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
-        least = last if last <= _SMALL else most
+        least = last if last <= small else most
         # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
         wide = max(most * 2, least)
         nearest = self._nearest(moment, queries, wide)
