@@ -14,23 +14,25 @@ import pytest
 from langmem_tiers.errors import ServerUnreachable
 from langmem_tiers.storage.chroma_client import ChromaServer, Named
 
+COLLECTION = {
+    "id": str(uuid4()),
+    "name": "shard",
+    "tenant": "default_tenant",
+    "database": "default_database",
+    "dimension": None,
+    "metadata": None,
+    "configuration_json": {},
+    "version": 0,
+    "log_position": 0,
+}
 ANSWERS = {
     "heartbeat": {"nanosecond heartbeat": 1},
     "identity": {"user_id": "", "tenant": "default_tenant", "databases": ["default_database"]},
     "pre-flight-checks": {"max_batch_size": 1000, "supports_base64_encoding": True},
     "default_tenant": {"name": "default_tenant"},
     "default_database": {"id": str(uuid4()), "name": "default_database", "tenant": "default_tenant"},
-    "collections": {
-        "id": str(uuid4()),
-        "name": "shard",
-        "tenant": "default_tenant",
-        "database": "default_database",
-        "dimension": None,
-        "metadata": None,
-        "configuration_json": {},
-        "version": 0,
-        "log_position": 0,
-    },
+    "collections": COLLECTION,
+    COLLECTION["name"]: COLLECTION,
     "upsert": {},
     "query": {"ids": [["mark:1.0"]], "distances": [[0.5]]},
 }

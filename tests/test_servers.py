@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,7 +37,9 @@ from langmem_tiers.integrations import TieredStore
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import change_log, chroma_client, chroma_server, embedding_cache, facts
+from langmem_tiers.storage.chroma_client import Named
 from langmem_tiers.storage.keyword import ALL, drawers
+from langmem_tiers.storage.shared_collection import seated
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
 from tests.graphing import ask, chat_graph, run, texts
@@ -734,6 +736,28 @@ def test_spaces_that_hold_the_same_messages_do_not_hide_each_others_on_chroma(ad
             assert found == pytest.approx({each: every[each] for each in found}, abs=1e-4)
             assert [*found.values()] == pytest.approx(sorted(every.values(), reverse=True)[:10], abs=1e-4)
     assert len(compared) <= 1  # by chance, HNSW's graph may be in parts
+
+
+def test_a_search_reaches_all_that_takes_the_places_of_deleted_vectors(chroma):
+    with closing(chroma_client.ChromaServer(chroma.address)) as client:
+        missed = [row for seed in range(5) for row in missed_where_others_were_deleted(client, seed)]
+    assert missed == []
+
+
+def missed_where_others_were_deleted(client, seed):
+    """Seven spaces of 100 vectors come and go, then comes one of 300: those of it that no search for them finds."""
+    drawn = np.random.default_rng(seed).normal(size=(1000, 8)).astype(np.float32)
+    every = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    place = client.begin(f"places-of-deleted-{seed}")
+    for seat in range(7):
+        client.upsert(place, f"old{seat}", Named([*map(str, range(100))], seated(every[seat * 100 :][:100], seat)))
+        client.clear(place, f"old{seat}")
+    rows = every[700:]
+    for first in range(0, 300, 100):
+        some = range(first, first + 100)
+        client.upsert(place, "new", Named([*map(str, some)], seated(rows[some], 7)))
+    answers = client.query(place, seated(rows, 7, asked=True), 60)
+    return [row for row, found in enumerate(answers) if f"new:{row}" not in dict(found)]
 
 
 def test_vectors_that_an_older_version_sent_are_sent_anew_and_compared_until_then(address, chroma):

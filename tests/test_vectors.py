@@ -410,8 +410,6 @@ def test_what_is_near_to_a_later_part_of_a_message_is_near_to_the_message(tmp_pa
         assert [*near.values()] == sorted(near.values(), reverse=True)
 
 
-# On a server, where spaces of other tests were deleted before, HNSW may miss more: docs/scaling.md says how many.
-@pytest.mark.folder
 @pytest.mark.parametrize("settings", [EXACT, CHROMA], ids=["exact", "chroma"])
 def test_of_1000_messages_each_is_found_by_its_own_vector(tmp_path, settings):
     with opened(tmp_path, settings=settings) as alice:

@@ -23,8 +23,12 @@ Found = list[tuple[str, float]]
 _PATIENCE, _REST = 2.0, 5.0
 # Seconds that the background waits for it.
 _LONGEST = 60.0
-# Vectors sent at once.
-_BATCH = 500
+# Vectors sent at once, and looked for.
+_BATCH, _LOOKED_FOR = 500, 100
+# How often those that no search finds are sent again, and how far what is found for them is at least.
+_AGAIN, _APART = 3, 1e-5
+# Metadata of a collection from which vectors were deleted.
+_DELETED_FROM = "deleted_from"
 _SEARCHES = 32
 
 
@@ -114,27 +118,31 @@ class ChromaServer:
         return Place(name, str(made.id))
 
     def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
-        """Add vectors of a space, replacing those of the same name."""
+        """Add vectors of a space, replacing those of the same name, such that a search finds each."""
         if vectors is None:
             return
         with self._translated():
-            collection = self._collection(place)
-            for start in range(0, len(vectors.names), _BATCH):
-                some = slice(start, start + _BATCH)
-                ids = [f"{mark}:{name}" for name in vectors.names[some]]
-                collection.upsert(ids=ids, embeddings=vectors.matrix[some], metadatas=[{"space": mark}] * len(ids))
+            collection = self._as_it_is(place)
+            left = Named([f"{mark}:{name}" for name in vectors.names], vectors.matrix)
+            _send(collection, mark, left)
+            # Chroma gives the places of deleted vectors to new ones, of which HNSW then may not reach some; sent again,
+            # they are linked anew (docs/scaling.md#what-is-found).
+            for _ in range(_AGAIN if _DELETED_FROM in (collection.metadata or {}) else 0):
+                left = _not_found(collection, left)
+                _send(collection, mark, left)
 
     def delete(self, place: Place, names: Sequence[str]) -> None:
         """Remove vectors; unknown names are ignored."""
         if names:
             with self._translated():
-                self._collection(place).delete(ids=[*dict.fromkeys(names)])  # it refuses one that is named twice
+                # It refuses one that is named twice.
+                self._to_delete_from(place).delete(ids=[*dict.fromkeys(names)])
 
     def clear(self, place: Place, mark: str) -> None:
         """Remove all vectors of a space, or its collection."""
         with self._translated():
             if place.shared:
-                self._collection(place).delete(where={"space": mark})
+                self._to_delete_from(place).delete(where={"space": mark})
             else:
                 self._connected().delete_collection(place.name)
         self._collections.pop(place.name, None)
@@ -142,7 +150,7 @@ class ChromaServer:
     def ids(self, place: Place, mark: str) -> set[str]:
         """The names of all vectors of a space."""
         with self._translated():
-            found = self._collection(place).get(where={"space": mark}, include=[])["ids"]
+            found = self._as_it_is(place).get(where={"space": mark}, include=[])["ids"]
         return {each.partition(":")[2] for each in found}
 
     def close(self) -> None:
@@ -176,20 +184,23 @@ class ChromaServer:
                 self._client, self._queries = client, Queries(client, timeout=_PATIENCE)
             return self._client
 
-    def _collection(self, place: Place) -> Any:
-        """The collection that is meant.
+    def _as_it_is(self, place: Place) -> Any:
+        """The collection that is meant, as the server has it now.
 
         Raises:
             ServerUnreachable: there is none, or another one of this name.
         """
-        known = self._known(place)
-        if known is None:
+        found = self._looked_up(place)
+        if found is None:
             raise _missing(place, self.where)
-        return known
+        return found
 
-    def _known(self, place: Place) -> Any | None:
-        """The collection that is meant, None if there is none or another one of this name."""
-        return self._at_hand(place) or self._looked_up(place)
+    def _to_delete_from(self, place: Place) -> Any:
+        """The collection that is meant, which says from then on that vectors were deleted from it."""
+        collection = self._as_it_is(place)
+        if _DELETED_FROM not in (collection.metadata or {}):
+            collection.modify(metadata={**(collection.metadata or {}), _DELETED_FROM: True})
+        return collection
 
     def _at_hand(self, place: Place) -> Any | None:
         """The collection that is meant, if it was looked up before."""
@@ -351,6 +362,25 @@ def _close(client: Any) -> None:
     client.close()
     for kept in [kept for kept, system in list(systems.items()) if system is own]:
         del systems[kept]
+
+
+def _send(collection: Any, mark: str, vectors: Named) -> None:
+    for start in range(0, len(vectors.names), _BATCH):
+        some = slice(start, start + _BATCH)
+        names = [*vectors.names[some]]
+        collection.upsert(ids=names, embeddings=vectors.matrix[some], metadatas=[{"space": mark}] * len(names))
+
+
+def _not_found(collection: Any, vectors: Named) -> Named:
+    """Those that a search for them does not find; one that finds an equal one will do."""
+    lost: list[int] = []
+    for start in range(0, len(vectors.names), _LOOKED_FOR):
+        some = slice(start, start + _LOOKED_FOR)
+        found = collection.query(query_embeddings=vectors.matrix[some], n_results=1, include=["distances"])
+        for place, (ids, far) in enumerate(zip(found["ids"], found["distances"], strict=True), start):
+            if ids != [vectors.names[place]] and not (far and far[0] < _APART) and vectors.matrix[place].any():
+                lost.append(place)
+    return Named([vectors.names[place] for place in lost], vectors.matrix[lost])
 
 
 def _missing(place: Place, where: str) -> ServerUnreachable:
