@@ -44,7 +44,11 @@ TRACKED = 10_000
 _EMBEDDED_SESSIONS = 7
 # Drawers between two commits.
 _COMMITTED = 50 * _EMBEDDED_SESSIONS * SESSION_TURNS
-_SETTINGS = verbatim(Settings(storage=StorageSettings(synchronous="NORMAL")))
+_STORAGE = StorageSettings(synchronous="NORMAL")
+# More vectors than any of these memories has.
+_EVERY = 10_000_000
+IN_MEMORY = StorageSettings(synchronous="NORMAL", exact_below=_EVERY, chroma_above=_EVERY)
+"""All vectors are searched in memory, whatever their number, and Chroma has none."""
 # Half a gigabyte: the hashes of texts come in no order, and their index is written all over.
 _CACHE = "PRAGMA cache_size=-500000"
 # A session and the drawers that its turns make.
@@ -81,6 +85,7 @@ def make(
     seed: int = 1,
     tracked: int = TRACKED,
     length: int | None = None,
+    storage: StorageSettings = _STORAGE,
 ) -> None:
     """Bring the space `SPACE` of a memory to `size` drawers from as many as it has; whole sessions only.
 
@@ -88,7 +93,8 @@ def make(
     """
     if size % SESSION_TURNS or tracked % SESSION_TURNS:
         raise SystemExit(f"Sizes have to be multiples of {SESSION_TURNS}.")
-    with Memory.open(folder, embedder=embedder, background=False, settings=_SETTINGS) as memory:
+    settings = verbatim(Settings(storage=storage))
+    with Memory.open(folder, embedder=embedder, background=False, settings=settings) as memory:
         present, front = _present(memory), min(tracked, size)
         if present < front:
             with _timed(f"tracked {front - present:,} drawers"):

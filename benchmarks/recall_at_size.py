@@ -26,7 +26,7 @@ from uuid import uuid4
 
 from embedders import CHOICES, Timed, prepared
 from langchain_core.messages import HumanMessage
-from multiply import make
+from multiply import IN_MEMORY, make
 from recall_latency import QUESTIONS_A_SESSION, SPACE, WARM_UP
 from reporting import Row, parser, report, say
 from texts import question
@@ -66,9 +66,7 @@ def main() -> None:
     arguments.add_argument("--per-space", type=int, default=1_000, help="drawers in each of them")
     arguments.add_argument("--questions", type=int, default=200)
     arguments.add_argument("--embedder", choices=CHOICES, default="projection", help="see embedders.py")
-    arguments.add_argument(
-        "--exact-below", type=int, default=StorageSettings().exact_below, help="so many vectors are searched in memory"
-    )
+    arguments.add_argument("--in-memory", action="store_true", help="no Chroma: all vectors are searched in memory")
     arguments.add_argument("--work", type=Path, default=None, help="folder for the memories, on the disk to measure")
     arguments.add_argument("--keep", action="store_true", help="leave them in --work, and use those that are there")
     chosen = arguments.parse_args()
@@ -98,7 +96,7 @@ def _sizes(work: Path, chosen: Namespace) -> None:
         folder = _made(work, drawers, chosen)
         disk[drawers] = _disk(space_folder(folder, SPACE))
         say(f"asking {drawers:,} drawers")
-        asked[drawers] = _apart(ask_one, folder, chosen.embedder, chosen.questions, chosen.seed, chosen.exact_below)
+        asked[drawers] = _apart(ask_one, folder, chosen.embedder, chosen.questions, chosen.seed, _storage(chosen))
     cold = [{"drawers": number, **_cold(each), **disk[number]} for number, each in asked.items()]
     stages = [{"drawers": number, **row} for number, each in asked.items() for row in _stages(each)]
     nodes = [{"drawers": number, **_nodes(each)} for number, each in asked.items()]
@@ -130,8 +128,13 @@ def _made(work: Path, drawers: int, chosen: Namespace) -> Path:
         shutil.copytree(work / f"{max(smaller)}{name}", half)
         half.rename(folder)
     say(f"filling up to {drawers:,} drawers")
-    make(folder, drawers, embedder=prepared(chosen.embedder), seed=chosen.seed)
+    storage = {"storage": IN_MEMORY} if chosen.in_memory else {}
+    make(folder, drawers, embedder=prepared(chosen.embedder), seed=chosen.seed, **storage)
     return folder
+
+
+def _storage(chosen: Namespace) -> StorageSettings:
+    return IN_MEMORY if chosen.in_memory else StorageSettings()
 
 
 def _copy(one: Path, folder: Path, names: Sequence[str]) -> None:
@@ -151,10 +154,10 @@ def _apart(measure: Callable[..., Asked], *arguments: object) -> Asked:
         return process.submit(measure, *arguments).result()
 
 
-def ask_one(folder: Path, model: str, questions: int, seed: int, exact_below: int) -> Asked:
+def ask_one(folder: Path, model: str, questions: int, seed: int, storage: StorageSettings) -> Asked:
     """Open a memory, ask its space once, then a warm-up, then so many times the node, and as often for the stages."""
     embedder = prepared(model)
-    settings = verbatim(Settings(storage=StorageSettings(exact_below=exact_below)))
+    settings = verbatim(Settings(storage=storage))
     asked = Asked(loaded=_resident())
     started = perf_counter()
     with Memory.open(folder, embedder=embedder, settings=settings) as memory:

@@ -17,11 +17,17 @@ _NO_NAMES: Mapping[str, Numbers] = {}
 
 
 class Naming(NamedTuple):
-    """An entity's name as written and as compared."""
+    """An entity's name as written, and as compared: as a whole, and as words."""
 
     entity: int
     name: str
     slug: str
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, entity: int, name: str) -> Naming:
+        """A name of an entity."""
+        return cls(entity, name, slug_of(name), tuple(words(name)))
 
 
 class NameSpan(NamedTuple):
@@ -54,8 +60,8 @@ class NameIndex:
         by_slug = _changed(self.by_slug, *([(each.slug, each.entity) for each in names] for names in (left, come)))
         sizes = dict(self.sizes)
         for naming in come:
-            if found := words(naming.name):
-                sizes[found[0]] = sizes.get(found[0], 0) | 1 << len(found)
+            if naming.words:
+                sizes[naming.words[0]] = sizes.get(naming.words[0], 0) | 1 << len(naming.words)
         return NameIndex(
             by_slug=by_slug,
             by_words=_changed(self.by_words, _joined(left), _joined(come)),
@@ -89,14 +95,13 @@ def _shapes(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:
 
 
 def _joined(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:
-    return ((" ".join(words(naming.name)), naming.entity) for naming in namings)
+    return ((" ".join(naming.words), naming.entity) for naming in namings)
 
 
 def _single(namings: Sequence[Naming]) -> Iterator[tuple[str, int]]:
     for naming in namings:
-        found = words(naming.name)
-        if len(found) > 1:
-            yield from ((word, naming.entity) for word in found)
+        if len(naming.words) > 1:
+            yield from ((word, naming.entity) for word in naming.words)
 
 
 def _changed(

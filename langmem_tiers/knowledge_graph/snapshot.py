@@ -20,14 +20,15 @@ from langmem_tiers import private_files
 from langmem_tiers.knowledge_graph.view import GraphView
 from langmem_tiers.storage.entities import EntityRow
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.storage.relations import RelationRow, VersionRow
+from langmem_tiers.storage.relations import RelationRow, as_relation, as_version
 
 FORMAT = 1
 _BODY = b',"graph":'
 _HASH = b',"hash":"'
 # Maximum length of the file's head, including the hash.
 _HEAD = 1000
-_RELATION = tuple(name for name in RelationRow._fields if name not in {"number", "versions", "value", "unit"})
+_STORED = RelationRow._fields[:-1]
+_RELATION = tuple(name for name in _STORED if name not in {"number", "value", "unit"})
 
 
 class UnusableSnapshot(ValueError):
@@ -139,13 +140,8 @@ def _edges(view: GraphView) -> Iterator[dict[str, Any]]:
 
 def _relation(edge: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> RelationRow:
     value = values[edge["target"]] if edge["object"] is None else {}
-    return RelationRow(
-        number=edge["key"],
-        value=value.get("value"),
-        unit=value.get("unit"),
-        versions=tuple(VersionRow(*version) for version in edge["versions"]),
-        **{name: edge[name] for name in _RELATION},
-    )
+    held = {**edge, "number": edge["key"], "value": value.get("value"), "unit": value.get("unit")}
+    return as_relation([held[name] for name in _STORED], tuple(map(as_version, edge["versions"])))
 
 
 def _digest(head: bytes, body: bytes | memoryview) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from sys import intern
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langmem_tiers.knowledge_graph.conflicts import Spans, add_spans
@@ -28,12 +27,11 @@ from langmem_tiers.knowledge_graph.view import (
     gaps,
 )
 from langmem_tiers.language import predicates
-from langmem_tiers.language.slugs import name_key
-from langmem_tiers.storage.relations import RelationRow, VersionRow
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.entities import EntityRow
     from langmem_tiers.storage.merges import MergeRow
+    from langmem_tiers.storage.relations import RelationRow
 
 Ranges = Sequence[tuple[int, int]]
 Key = TypeVar("Key", int, str)
@@ -60,7 +58,7 @@ def apply_changes(
 ) -> GraphView:
     """The view after a change: the rows numbered within these ranges are replaced by the given ones, or gone."""
     people = {row.number: row for row in entities}
-    links = {row.number: _shared(row) for row in relations}
+    links = {row.number: row for row in relations}
     old_people = set(_in_ranges(view.entities, entity_ranges)) | (people.keys() & view.entities.keys())
     old_links = set(_in_ranges(view.relations, relation_ranges)) | (links.keys() & view.relations.keys())
     now_people = _replaced(view.entities, old_people, people)
@@ -157,12 +155,6 @@ def _caused_by(view: GraphView, gone: set[int], news: Mapping[int, RelationRow])
     return found
 
 
-def _shared(row: RelationRow) -> RelationRow:
-    """The row with its strings interned: most of them repeat, and that halves the memory."""
-    versions = [VersionRow._make([intern(v) if type(v) is str else v for v in version]) for version in row.versions]
-    return RelationRow._make([*(intern(v) if type(v) is str else v for v in row[:-1]), tuple(versions)])
-
-
 def _replaced(held: Mapping[Key, Any], gone: set[Key], news: Mapping[Key, Any]) -> Mapping[Key, Any]:
     if not gone and not news:
         return held
@@ -199,7 +191,7 @@ def _names(view: GraphView, old: set[int], news: Mapping[int, EntityRow]) -> Nam
     if not old and not news:
         return view.names
     gone, come = (
-        [Naming(row.number, name, name_key(name)) for row in rows for name in (row.name, *row.aliases)]
+        [Naming.of(row.number, name) for row in rows for name in (row.name, *row.aliases)]
         for rows in ([view.entities[number] for number in sorted(old)], news.values())
     )
     return view.names if set(gone) == set(come) else view.names.changed(gone, come)

@@ -52,6 +52,8 @@ def name_key(name: str) -> str:
         >>> name_key("  Café  MÜLLER "), name_key("Cafe Müller")
         ('café müller', 'cafe müller')
     """
+    if name.isascii():  # then there is nothing to fold but case, and no sign that is not seen
+        return " ".join(name.lower().split())
     return " ".join("".join(sign for sign in folded(name) if unicodedata.category(sign) != "Cf").split())
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, methodcaller
+from sys import intern
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -134,6 +135,20 @@ class RelationRow(NamedTuple):
     def from_tool(self) -> bool:
         """Whether it comes from a tool's result, and from nowhere else."""
         return self.rank < 0
+
+
+def as_version(values: Sequence[Any]) -> VersionRow:
+    """A version of these values in order; what most have in common is in memory once, which halves that."""
+    number, start, end, start_unit, end_unit, stated, stated_to, at, until, reason, cause = values
+    units = intern(start_unit), intern(end_unit)
+    return VersionRow._make((number, start, end, *units, bool(stated), stated_to, at, until, intern(reason), cause))
+
+
+def as_relation(values: Sequence[Any], versions: tuple[VersionRow, ...]) -> RelationRow:
+    """A relation of these values in order, and its versions; see `as_version`."""
+    number, own_id, subject, predicate, said, target, value, unit, kind, origin, path, *rest = values
+    known = intern(predicate), intern(said), target, value, unit, intern(kind), intern(origin), intern(path)
+    return RelationRow._make((number, own_id, subject, *known, *rest, versions))
 
 
 _COLUMNS = tuple(relations.c[name] for name in RelationRow._fields[:-1])
@@ -282,8 +297,8 @@ class _Whole(NamedTuple):
         """The relations for these values of the parameters."""
         versions: defaultdict[int, list[VersionRow]] = defaultdict(list)
         for number, *version in self.versions.rows(connection, **given):
-            versions[number].append(_version(version))
-        return [RelationRow._make((*row, tuple(versions[row[0]]))) for row in self.relations.rows(connection, **given)]
+            versions[number].append(as_version(version))
+        return [as_relation(row, tuple(versions[row[0]])) for row in self.relations.rows(connection, **given)]
 
 
 _OF_NUMBERS = _Whole.of(listed)
@@ -505,10 +520,6 @@ def _value(row: RelationRow) -> Value | None:
     return None if row.value is None else Value(text=row.value, unit=row.unit)
 
 
-def _version(values: Sequence[Any]) -> VersionRow:
-    return VersionRow._make((*values[:5], bool(values[5]), *values[6:]))
-
-
 def _at_ends(connection: Connection, wanted: Select[Any], members: Collection[int]) -> list[Any]:
     """The rows of relations from or to one of these entities; asked for one by one, each end has its index."""
     return [
@@ -521,6 +532,6 @@ def _at_ends(connection: Connection, wanted: Select[Any], members: Collection[in
 def _with_last(rows: Iterable[Sequence[Any]]) -> list[RelationRow]:
     """Relations from rows, in order, each with its last version only."""
     width = len(_COLUMNS)
-    found = [RelationRow._make((*row[:width], () if row[width] is None else (_version(row[width:]),))) for row in rows]
+    found = [as_relation(row[:width], () if row[width] is None else (as_version(row[width:]),)) for row in rows]
     # Not in SQL: to avoid a sort, SQLite would scan all relations in order instead of using an index.
     return sorted(found, key=attrgetter("number"))

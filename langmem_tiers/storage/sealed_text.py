@@ -15,6 +15,7 @@ from sqlalchemy import (
     func,
     literal,
     literal_column,
+    null,
     select,
     table,
 )
@@ -37,7 +38,9 @@ class CheckedText(Text):
         within = getattr(colexpr, "table", None)
         if within is None or self.seal(within) is None:
             return colexpr
-        return case((is_intact(colexpr), colexpr), else_=_MARKER)
+        # Most columns that may be empty are, and a look among the seals takes longer than the rest of a row.
+        empty = ((colexpr.is_(None), null()),) if within.c[colexpr.name].nullable else ()
+        return case(*empty, (is_intact(colexpr), colexpr), else_=_MARKER)
 
 
 class HashedText(CheckedText):
