@@ -5,6 +5,8 @@ LongMemEval's haystacks and of all speakers in LoCoMo's conversations. The quest
 index, so there is nothing to find that is equal to them. Sizes beyond the number of vectors are left out: nothing is
 made up, except where `--made` says by which embedder.
 
+With `--signs`, search in memory is compared beside it: so many vectors with the most signs in common are looked at.
+
 With `--spaces`, a Chroma server of its own is asked as the package asks one: so many spaces of these sizes are in
 collections with the parameters in use, each in a seat of its own, and a question is asked of one space. They are filled
 in turns, or with `--one-by-one` each before the next, as after a move. With `--same`, so many vectors of each are the
@@ -60,9 +62,10 @@ def main() -> None:
     arguments.add_argument("--one-by-one", action="store_true", help="each space is filled before the next")
     arguments.add_argument("--same", type=int, default=0, help="so many vectors of each space are those of all")
     arguments.add_argument("--sizes", type=int, nargs="+", default=[1_000, 5_000, 10_000, 20_000, 40_000])
-    arguments.add_argument("--construction", type=int, nargs="+", default=[100, 200])
+    arguments.add_argument("--construction", type=int, nargs="*", default=[100, 200])
     arguments.add_argument("--neighbours", type=int, nargs="+", default=[16, 32])
-    arguments.add_argument("--search", type=int, nargs="+", default=[10, 100, 200])
+    arguments.add_argument("--search", type=int, nargs="*", default=[10, 100, 200])
+    arguments.add_argument("--signs", type=int, nargs="*", default=[], help="so many are compared in memory")
     arguments.add_argument("--questions", type=int, default=300)
     chosen = arguments.parse_args()
     most = max(chosen.sizes) * max(chosen.spaces, 1) + chosen.questions
@@ -76,14 +79,18 @@ def main() -> None:
         ]
         report(f"Recall@{NEAREST} of spaces that share a collection, against exact search", shared, chosen.out)
         return
+    sizes = [size for size in chosen.sizes if size <= len(held)]
+    if chosen.signs:
+        by_signs = [row for size in sizes for row in sign_rows(held[:size], asked, chosen.signs)]
+        report(f"Recall@{NEAREST} of search in memory by signs", by_signs, chosen.out.with_stem("hnsw_recall_signs"))
     rows = [
         row
-        for size in chosen.sizes
-        if size <= len(held)
+        for size in sizes
         for construction, neighbours in product(chosen.construction, chosen.neighbours)
         for row in rows_of(held[:size], asked, construction, neighbours, chosen.search)
     ]
-    report(f"Chroma's recall@{NEAREST} against exact search", rows, chosen.out)
+    if rows:
+        report(f"Chroma's recall@{NEAREST} against exact search", rows, chosen.out)
 
 
 def divided(held: Vectors, size: int, chosen: Any) -> Sequence[Vectors]:
@@ -168,6 +175,28 @@ def rows_of(
             }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def sign_rows(held: Vectors, asked: Vectors, compared: Sequence[int]) -> Iterator[Row]:
+    """Search in memory as the package does it among many vectors, for each number of those that are compared."""
+    signs, nearest = signs_of(held), exact(held, asked)
+    for most in compared:
+        found = []
+        for query, own in zip(asked, signs_of(asked), strict=True):
+            unlike = np.bitwise_count(signs ^ own).sum(axis=1)
+            near = np.argpartition(unlike, most)[:most]
+            found.append({*near[np.argsort(-(held[near] @ query), kind="stable")[:NEAREST]].tolist()})
+        recalls = [len(one & other) / NEAREST for one, other in zip(found, nearest, strict=True)]
+        yield {
+            "vectors": len(held),
+            "compared": most,
+            "recall@10 %": 100 * float(np.mean(recalls)),
+            "worst question %": 100 * min(recalls),
+        }
+
+
+def signs_of(vectors: Vectors) -> NDArray[np.uint64]:
+    return np.packbits(vectors > 0, axis=1).view(np.uint64)
 
 
 def shared_row(held: Sequence[Vectors], asked: Vectors, one_by_one: bool) -> Row:
