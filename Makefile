@@ -41,8 +41,7 @@ SERVERS := $(patsubst %,tests/test_%.py, \
 	telemetry_otel track recall recall_statements write_statements isolation many_users leaving deleting_spaces \
 	flush)
 # What runs over servers too: the doors of a memory, its commands and pages of its panel. Not here are single files of the
-# sources, pure functions, the files of a folder, what blocks the event loop, as that is not seen in psycopg, and vectors:
-# its tests tell the same sentences in many spaces, which then hide each other in a shared collection (docs/scaling.md).
+# sources, pure functions, the files of a folder, and what blocks the event loop, as that is not seen in psycopg.
 FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
 	agent as_of async_parity bad_input_doors branches browse citations classic_memory cli \
 	directives documents dream_apply dream_approve dream_cli dream_consolidate dream_decider dream_deleted \
@@ -55,10 +54,11 @@ FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
 	import_speakers introductions knowing knowledge knowledge_cli knowledge_intake later_lines later_marks lcel \
 	looking_back message_history middleware mining model_replies naming needed nodes nodes_activities nodes_async \
 	nodes_faults nodes_hosts nodes_reruns nodes_sharing note_tools notes palace palace_by_model panel_activity \
-	panel_dreams panel_episodes panel_graph panel_live panel_palace panel_usage profile projects ranking \
-	recall_about recall_lines recall_meanwhile replies reports rerank retriever safety settings_scopes \
-	show_and_edit store_contract store_hosts store_items store_tiers sync tasks teams telemetry_logs \
-	telemetry_traces tools trust usage usage_cli vectors why worker working_memory working_node)
+	panel_dreams panel_episodes panel_graph panel_live panel_memories panel_palace panel_safety panel_settings \
+	panel_usage panel_working profile projects ranking recall_about recall_lines recall_meanwhile replies reports \
+	rerank retriever safety setting_right settings_scopes short_answers show_and_edit store_contract store_hosts \
+	store_items store_tiers sync tasks teams telemetry_logs telemetry_traces time_questions tool_taint tools trust \
+	unheard usage usage_cli vectors why worker working_memory working_node)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
 .PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-servers-core test-lowest test-newest

@@ -425,7 +425,7 @@ class ChromaFolder:
         self.path = path
         # Searches come from many threads, and none may use a client that is being closed.
         self._lock = threading.RLock()
-        # It is asked from 200,000 vectors on: there 200 finds 99.5 % of the ten nearest, 400 99.7 (benchmarks/figures.md).
+        # It is asked from 200,000 vectors on: there 200 finds 99.5 % of the ten nearest, 400 99.7 (docs/decisions.md).
         configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 400}}
         with _damage():
             self._client = chromadb.PersistentClient(str(path), settings=Settings(anonymized_telemetry=False))
