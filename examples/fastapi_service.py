@@ -122,7 +122,9 @@ async def langgraph_tables(place: str | None) -> AsyncIterator[tuple[BaseCheckpo
     # The first of several databases; its schema is the memory's own.
     database = make_url(separate(place)[0]).difference_update_query(["schema"]).render_as_string(hide_password=False)
     wanted = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
-    async with AsyncConnectionPool(database, min_size=1, max_size=8, kwargs=wanted) as pool:
+    # Connections that a restart of the database closed are not given out.
+    checked = AsyncConnectionPool.check_connection
+    async with AsyncConnectionPool(database, min_size=1, max_size=8, kwargs=wanted, check=checked) as pool:
         checkpointer, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
         await checkpointer.setup()
         await store.setup()

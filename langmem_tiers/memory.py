@@ -15,7 +15,7 @@ from langmem_tiers.errors import InvalidSpace
 from langmem_tiers.models import chat_model, providers, tokens
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
-from langmem_tiers.paths import default_folder, default_place, is_address, separate
+from langmem_tiers.paths import default_folder, default_place, is_address, require_folder, separate
 from langmem_tiers.records import Listener
 from langmem_tiers.runtime import Runtime
 from langmem_tiers.settings import DreamSettings, Settings, fitting
@@ -108,6 +108,8 @@ class Memory(Runtime):
         """
         named = default_place() if path is None else path
         databases = _databases(named)
+        if not databases:
+            require_folder(named)
         wanted = default_folder() if databases else resolved(arguments.path(named, "path"))
         in_code = None if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
         layers = settings_layers.load(wanted, in_code)

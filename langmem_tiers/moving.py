@@ -63,13 +63,17 @@ def _moved(source: Runtime, target: Runtime, name: str) -> dict[str, int] | None
     with source.use(name) as old, target.use(name) as new, old.reading() as read, new.writing() as written:
         sums = {table: _sum(read, old.key, table) for table in dump.TABLES}
         whole = _digest(json.dumps(sums))
-        if facts.get(written, new.key, _MOVED) == whole:
+        arrived = facts.get(written, new.key, _MOVED)
+        if arrived == whole:
             return None
-        if not dump.is_empty(written, new.key):
+        if arrived is not None:
             raise AlreadyThere(
-                f"The space {name!a} in {target.backend.where} holds something else, or was used since.",
+                f"The space {name!a} of {source.backend.where} was used, if only to search in it, after it was moved "
+                f"to {target.backend.where}.",
                 way_out=_WAY_OUT,
             )
+        if not dump.is_empty(written, new.key):
+            raise AlreadyThere(f"The space {name!a} in {target.backend.where} holds something else.", way_out=_WAY_OUT)
         dump.clear(written, new.key)
         for table in dump.TABLES:
             for rows in _in_parts(dump.rows(read, old.key, table)):

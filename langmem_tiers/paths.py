@@ -5,21 +5,44 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from langmem_tiers.errors import InvalidInput
 
 _VARIABLE = "LANGMEM_TIERS_PATH"
 _ADDRESSES = ("postgresql:", "postgres:", "postgresql+psycopg:")
 # One address may have commas too, between several hosts.
-_NEXT_ADDRESS = re.compile(r",\s*(?=[a-z][a-z+]*://)")
+_NEXT_ADDRESS = re.compile(r",\s*(?=[a-z][a-z+]*://)", re.IGNORECASE)
+_SCHEME = re.compile(r"\s*[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def is_address(named: object) -> bool:
     """Whether this is the address of a database server, or of several, and not a folder."""
-    return isinstance(named, str) and named.startswith(_ADDRESSES)
+    return isinstance(named, str) and named.strip().lower().startswith(_ADDRESSES)
 
 
 def separate(addresses: str) -> tuple[str, ...]:
     """The addresses in a text that has commas between them."""
-    return tuple(each.strip() for each in _NEXT_ADDRESS.split(addresses)) if addresses.strip() else ()
+    return tuple(each.strip(" ,") for each in _NEXT_ADDRESS.split(addresses)) if addresses.strip(" ,") else ()
+
+
+def require_folder(named: object) -> None:
+    """Refuse an address of a kind of server that a memory cannot be on: it would be made a folder.
+
+    Raises:
+        InvalidInput: it is one.
+    """
+    if isinstance(named, str) and not is_address(named) and _SCHEME.match(named):
+        raise InvalidInput(
+            f"A memory cannot be on {shown(named).strip()[:200]}.",
+            way_out="Name a folder, or the address of a database such as postgresql://user@host:5432/database.",
+        )
+
+
+def is_web_address(named: str) -> bool:
+    """Whether this is the address of a server that is asked by HTTP, as Chroma's is."""
+    parts = urlsplit(named)
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def shown(named: Path | str) -> str:
@@ -37,6 +60,7 @@ def default_folder() -> Path:
     """$LANGMEM_TIERS_PATH if that is a folder, else one in the user's data directory of this system."""
     named = os.environ.get(_VARIABLE, "")
     if named and not is_address(named):
+        require_folder(named)
         return Path(named).expanduser()
     from platformdirs import user_data_path
 

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 
 from langmem_tiers.errors import InvalidSettings
 from langmem_tiers.naming import check_space
+from langmem_tiers.paths import is_web_address, separate
 
 RecallLayer = Literal[
     "identity", "profile", "documents", "entries", "episodes", "relations", "items", "drawers", "working"
@@ -204,6 +205,13 @@ class StorageSettings(_Frozen):
     embed_batch: int = Field(
         default=128, ge=1, description="Texts embedded at once; closing waits for two batches at most."
     )
+
+    @field_validator("chroma")
+    @classmethod
+    def _can_be_read(cls, addresses: str | None) -> str | None:
+        if not all(map(is_web_address, separate(addresses or ""))):
+            raise ValueError("give the address of a server such as http://host:8000, and commas between several")
+        return addresses
 
 
 class BudgetSettings(_Frozen):

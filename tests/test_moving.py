@@ -166,6 +166,22 @@ def test_a_space_that_holds_something_else_is_refused_and_left_as_it_is(tmp_path
     assert rows(address) == before
 
 
+def test_a_space_that_was_used_after_it_was_moved_is_refused_and_the_message_says_so(tmp_path, address):  # noqa: F811
+    filled(tmp_path)
+    with bare(tmp_path) as old, bare(address) as new:
+        move(old, new)
+        old.user("ben").track([Turn(role="user", content="It rains.", message_id="1")], session="later")
+        with pytest.raises(AlreadyThere, match=r"'users/ben' of .* was used, if only to search in it, after"):
+            move(old, new)
+
+
+def test_a_source_that_is_not_there_is_refused_and_not_made(tmp_path, address, capsys):  # noqa: F811
+    with pytest.raises(SystemExit) as left:
+        main(["move", "--from", str(tmp_path / "nowhere"), "--to", address])
+    assert (left.value.code, "There is no memory at" in capsys.readouterr().err) == (1, True)
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_commands_take_the_address_and_say_what_is_only_for_folders(tmp_path, address, capsys):  # noqa: F811
     filled(tmp_path / "old")
 

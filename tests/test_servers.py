@@ -105,6 +105,23 @@ def test_a_database_that_is_not_there_is_refused(postgres):
         opened(postgres.address(database="nowhere"))
 
 
+def test_a_role_that_may_not_connect_is_refused(postgres):
+    postgres.as_superuser("CREATE DATABASE closed")
+    postgres.as_superuser("REVOKE CONNECT ON DATABASE closed FROM PUBLIC")
+    with pytest.raises(ServerRefused):
+        opened(postgres.address(database="closed"))
+
+
+def test_an_unknown_option_in_the_address_is_refused(address):
+    with pytest.raises(ServerRefused, match="shema"):
+        opened(f"{address}?shema=x")
+
+
+def test_a_scheme_in_capitals_is_the_same(address):
+    with opened(f" {address.replace('postgresql', 'PostgreSQL')}") as memory:
+        assert memory.spaces() == ()
+
+
 def test_a_wrong_password_is_refused_and_not_shown(postgres):
     postgres.as_superuser(f"CREATE ROLE {servers.GUARDED} LOGIN PASSWORD 'right'")
     with pytest.raises(ServerRefused) as refused:
@@ -646,6 +663,30 @@ def test_a_chroma_server_that_hangs_does_not_hold_up_the_work(address, chroma, m
         finally:
             chroma.go_on()
         until(memory.flush)
+
+
+def test_a_recall_goes_on_by_words_soon_when_chroma_hangs(address, chroma):
+    with opened(address, chroma) as memory:
+        said(memory.user("alice"), BADGE)
+        assert memory.flush()
+    with opened(address, chroma, background=False) as memory:
+        chroma.pause()
+        try:
+            began = time.monotonic()
+            found = memory.user("alice").recall("Which badge does the archive have?")
+            assert time.monotonic() - began < 20  # the background waits for a minute
+        finally:
+            chroma.go_on()
+        assert BADGE in found.block
+        assert "did not answer within 2 s" in found.receipt.notes[0]
+
+
+def test_the_deep_doctor_says_that_words_have_no_hashes_on_a_server(address):
+    with opened(address) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        [words] = [each for each in alice.doctor(deep=True) if each.check == "words"]
+        assert (words.level, "--data-checksums" in words.way_out) == ("note", True)
 
 
 def test_writers_of_one_process_queue_and_wait_for_others_together(address):

@@ -19,11 +19,13 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from langmem_tiers import Memory, Settings, Turn
+from langmem_tiers.cli.main import main
 from langmem_tiers.errors import (
     DatabaseDamaged,
     DatabaseLocked,
     DiskFull,
     FolderNotWritable,
+    InvalidInput,
     MemoryTiersError,
     MigrationFailed,
     NewerSchema,
@@ -642,3 +644,17 @@ def _synced(store, *, durable):
         change_log.reset_cursor(connection, store.key, "test", 1)
         pragmas = ("synchronous", "wal_autocheckpoint")
         return tuple(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in pragmas)
+
+
+@pytest.mark.parametrize("named", ["mysql://app@db.internal/memories", " sqlite:///memories.db", "http://db.internal"])
+def test_an_address_of_another_kind_of_server_is_refused_and_makes_no_folder(named, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="A memory cannot be on"):
+        Memory.open(named)
+    monkeypatch.setenv("LANGMEM_TIERS_PATH", named)
+    with pytest.raises(InvalidInput, match="A memory cannot be on"):
+        Memory.open()
+    with pytest.raises(SystemExit) as left:
+        main(["--path", named, "stats"])
+    assert (left.value.code, "Name a folder" in capsys.readouterr().err) == (2, True)
+    assert not [*tmp_path.iterdir()]

@@ -46,7 +46,8 @@ from langmem_tiers.cli import (
 )
 from langmem_tiers.cli.target import DEFAULT_EMBEDDER, Target
 from langmem_tiers.cli.terminal import show_warnings
-from langmem_tiers.paths import is_address
+from langmem_tiers.errors import InvalidInput
+from langmem_tiers.paths import is_address, require_folder
 from langmem_tiers.wording import safe
 
 # The base of every error of wrong usage, whichever version of typer it comes from.
@@ -98,6 +99,10 @@ def _print_version(wanted: bool) -> None:
 def _place(text: str) -> Path | str:
     if not text.strip():
         raise typer.BadParameter("the path is empty; '.' is the folder you are in.")
+    try:
+        require_folder(text)
+    except InvalidInput as error:
+        raise typer.BadParameter(str(error)) from None
     return text if is_address(text) else Path(text)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from langmem_tiers.cli.target import Shown, Target, command, in_words_of_commands
+from langmem_tiers.cli.target import Shown, Target, command, in_words_of_commands, require_memory
 from langmem_tiers.cli.terminal import working
+from langmem_tiers.paths import is_address
 from langmem_tiers.wording import counted
 
 _Place = "FOLDER|postgresql://…"
@@ -27,6 +29,8 @@ def move(
     from langmem_tiers.memory import Memory
     from langmem_tiers.moving import move as moved
 
+    if not is_address(source):
+        require_memory(Path(source).expanduser(), way_out="Name the folder of one, or the address of its database.")
     with (
         in_words_of_commands(),
         working("Moving"),

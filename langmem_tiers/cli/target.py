@@ -83,6 +83,21 @@ _NAME_ONE = "Name one before the command: langmem-tiers --user ID … (or set LA
 _NAMED_USERS = 10
 
 
+def require_memory(place: Path | str, *, way_out: str) -> None:
+    """Refuse a folder that holds no memory; a database is opened to see.
+
+    Raises:
+        NotAMemoryFolder: it holds none.
+    """
+    from langmem_tiers.storage.errors_border import translated
+
+    if isinstance(place, Path):
+        with in_words_of_commands(), translated(place):
+            there = place.exists() and (place.is_file() or any(place.iterdir()))
+        if not there:
+            raise NotAMemoryFolder(f"There is no memory at {place} yet.", way_out=way_out)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
     """What a command is about: the memory folder, the user or the space, the embedder, and whether a script is reading.
@@ -137,14 +152,9 @@ class Target:
             NotAMemoryFolder: there is no such folder.
         """
         from langmem_tiers.memory import Memory
-        from langmem_tiers.storage.errors_border import translated
 
         place = self.place
-        if isinstance(place, Path):
-            with in_words_of_commands(), translated(place):
-                there = place.exists() and (place.is_file() or any(place.iterdir()))
-            if not there:
-                raise NotAMemoryFolder(f"There is no memory at {place} yet.", way_out=self._begin())
+        require_memory(place, way_out=self._begin())
         with (
             in_words_of_commands(),
             Memory.open(

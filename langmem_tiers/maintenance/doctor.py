@@ -356,7 +356,11 @@ def _problem(check: str, message: str, way_out: str = _REBUILD) -> Finding:
 
 
 def _words(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
-    return altered.altered_words(store)
+    if store.folder is not None:
+        yield from altered.altered_words(store)
+        return
+    told = "on a server, words have no hashes: whether its files are intact is told by the checksums of PostgreSQL"
+    yield Finding(check="words", level="note", message=told, way_out="Use `initdb --data-checksums`.")
 
 
 def _indexes(store: SpaceStore, _model: str | None) -> Iterator[Finding]:

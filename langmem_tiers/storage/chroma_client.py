@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from langmem_tiers.errors import InvalidInput, ServerUnreachable
+from langmem_tiers.paths import is_web_address
 from langmem_tiers.storage.chroma_queries import Queries
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.spread import chosen
@@ -30,6 +31,10 @@ _AGAIN, _APART = 3, 1e-5
 # Metadata of a collection from which vectors were deleted.
 _DELETED_FROM = "deleted_from"
 _SEARCHES = 32
+
+
+class CollectionMissing(ServerUnreachable):
+    """The servers answer, and none has the collection that was filled."""
 
 
 class Place(NamedTuple):
@@ -61,7 +66,7 @@ class ChromaServer:
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not is_web_address(address):
             raise InvalidInput(
                 "The address of the Chroma server cannot be read.", way_out="Give one such as http://host:8000."
             )
@@ -85,8 +90,13 @@ class ChromaServer:
         if collection is None:
             return None
         wanted = {"query_embeddings": [*queries], "n_results": most, "include": ["distances"]}
-        with self._waiting():
-            answer = self._queries.ask(collection, wanted)
+        try:
+            with self._waiting():
+                answer = self._queries.ask(collection, wanted)
+        except ServerUnreachable as error:
+            if error.__cause__ is not None and _is_missing(error.__cause__):  # removed since it was looked up
+                return None
+            raise
         each = zip(answer["ids"], answer["distances"], strict=True)
         return [list(zip(names, distances, strict=True)) for names, distances in each]
 
@@ -253,7 +263,7 @@ class ChromaServer:
                 self._away_until = monotonic() + _REST
             self._collections.clear()
             raise ServerUnreachable(
-                f"The Chroma server {self.where} failed: {type(error).__name__}: {str(error)[:200]}."
+                f"The Chroma server {self.where} failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}."
             ) from error
 
 
@@ -291,7 +301,8 @@ class ChromaServers:
         """For each query, a row of these, the nearest vectors of a collection.
 
         Raises:
-            ServerUnreachable: the server does not answer in time, or there is no such collection.
+            ServerUnreachable: the server does not answer in time.
+            CollectionMissing: no server has the collection.
         """
         for each in self._by_chance(place):
             if (found := each.query(place, queries, most)) is not None:
@@ -383,11 +394,11 @@ def _not_found(collection: Any, vectors: Named) -> Named:
     return Named([vectors.names[place] for place in lost], vectors.matrix[lost])
 
 
-def _missing(place: Place, where: str) -> ServerUnreachable:
-    return ServerUnreachable(f"The collection {place.name} that was filled is not on {where}.")
+def _missing(place: Place, where: str) -> CollectionMissing:
+    return CollectionMissing(f"The collection {place.name} that was filled is not on {where}.")
 
 
-def _is_missing(error: Exception) -> bool:
+def _is_missing(error: BaseException) -> bool:
     """Whether the server answered that there is no such collection."""
     from chromadb.errors import NotFoundError
 

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, bindparam, literal, select, true
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes, rooms
 from langmem_tiers.storage.change_log import Change, Moment
-from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
+from langmem_tiers.storage.chroma_client import ChromaServers, CollectionMissing, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors, cosines
 from langmem_tiers.storage.shared_collection import seated, similarity
@@ -222,21 +222,21 @@ class Shelf(ABC):
     def _on_server(self, place: Place, queries: Vectors, most: int) -> list[Near]:
         """For each query the nearest vectors of the space that the server has."""
         if not self._is_searched(place):
-            self._ask_to_fill(place, if_gone=False)
+            self._ask_to_fill(place)
             return [[]] * len(queries)
         asked = seated(queries, self._seat, asked=True) if place.shared else queries
         try:
             found = self._server.query(place, asked, most)
-        except ServerUnreachable:
+        except CollectionMissing:
             with suppress(StorageError):
                 self._ask_to_fill(place)
             raise
         start, measure = f"{self._mark}:", similarity if place.shared else _similarity
         return [[(name[len(start) :], measure(far)) for name, far in each if name.startswith(start)] for each in found]
 
-    def _ask_to_fill(self, place: Place, *, if_gone: bool = True) -> None:
+    def _ask_to_fill(self, place: Place) -> None:
         """Have the background fill a collection anew, once: somebody else who searches asks, too."""
-        if self._asked_for != place and not (if_gone and self._server.is_anywhere(place)):
+        if self._asked_for != place:
             self._asked_for = place
             self._database.ask_for_work()
 

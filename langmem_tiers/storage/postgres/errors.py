@@ -37,6 +37,21 @@ _BY_STATE: tuple[tuple[str, type[StorageError], str], ...] = (
     ("57P", ServerUnreachable, "The server is going down or coming up"),
     ("08", ServerUnreachable, "The server cannot be reached"),
 )
+# Without a code, when a connection cannot be made.
+_BY_WORDS: tuple[tuple[tuple[str, ...], type[StorageError], str], ...] = (
+    (
+        ("password authentication", "no pg_hba.conf entry", "does not exist", "no password supplied"),
+        ServerRefused,
+        "The server does not let this user in",
+    ),
+    (("permission denied",), ServerRefused, "This user may not do that"),
+    (
+        ("too many connections", "too many clients", "connection slots are reserved"),
+        ServerBusy,
+        "The server has no room for another connection",
+    ),
+    (("invalid connection option",), ServerRefused, "The address has an option that there is not"),
+)
 
 
 @contextmanager
@@ -64,13 +79,8 @@ def _known(cause: BaseException | None, *, broken: bool) -> tuple[type[StorageEr
     for beginning, kind, what in _BY_STATE:
         if state.startswith(beginning):
             return kind, what
-    if not state and broken:
-        said = str(cause)
-        refused = ("password authentication", "no pg_hba.conf entry", "does not exist", "no password supplied")
-        if any(each in said for each in refused):
-            return ServerRefused, "The server does not let this user in"
-        full = ("too many connections", "too many clients", "connection slots are reserved")
-        if any(each in said for each in full):
-            return ServerBusy, "The server has no room for another connection"
-        return ServerUnreachable, "The server cannot be reached"
-    return None
+    if state:
+        return None
+    said = str(cause)
+    unnamed = ((kind, what) for words, kind, what in _BY_WORDS if any(each in said for each in words))
+    return next(unnamed, (ServerUnreachable, "The server cannot be reached") if broken else None)
