@@ -33,10 +33,6 @@ _DELETED_FROM = "deleted_from"
 _SEARCHES = 32
 
 
-class CollectionMissing(ServerUnreachable):
-    """The servers answer, and none has the collection that was filled."""
-
-
 class Place(NamedTuple):
     """The collection that a space is in, by name and id; the id is empty before the first vector."""
 
@@ -297,18 +293,17 @@ class ChromaServers:
         """
         return self._found(place) is not None
 
-    def query(self, place: Place, queries: Vectors, most: int) -> list[Found]:
-        """For each query, a row of these, the nearest vectors of a collection.
+    def query(self, place: Place, queries: Vectors, most: int) -> list[Found] | None:
+        """For each query, a row of these, the nearest vectors of a collection; None if no server has that.
 
         Raises:
-            ServerUnreachable: the server does not answer in time.
-            CollectionMissing: no server has the collection.
+            ServerUnreachable: one that may have it does not answer in time.
         """
         for each in self._by_chance(place):
             if (found := each.query(place, queries, most)) is not None:
                 self._holders[place.id] = each
                 return found
-        raise _missing(place, "any Chroma server")
+        return None
 
     def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
         """Add vectors of a space at home, replacing those of the same name."""
@@ -394,8 +389,8 @@ def _not_found(collection: Any, vectors: Named) -> Named:
     return Named([vectors.names[place] for place in lost], vectors.matrix[lost])
 
 
-def _missing(place: Place, where: str) -> CollectionMissing:
-    return CollectionMissing(f"The collection {place.name} that was filled is not on {where}.")
+def _missing(place: Place, where: str) -> ServerUnreachable:
+    return ServerUnreachable(f"The collection {place.name} that was filled is not on {where}.")
 
 
 def _is_missing(error: BaseException) -> bool:

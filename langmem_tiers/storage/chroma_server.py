@@ -20,7 +20,7 @@ from sqlalchemy import Connection, bindparam, literal, select, true
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes, rooms
 from langmem_tiers.storage.change_log import Change, Moment
-from langmem_tiers.storage.chroma_client import ChromaServers, CollectionMissing, Named, Place
+from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors, cosines
 from langmem_tiers.storage.shared_collection import seated, similarity
@@ -225,12 +225,11 @@ class Shelf(ABC):
             self._ask_to_fill(place)
             return [[]] * len(queries)
         asked = seated(queries, self._seat, asked=True) if place.shared else queries
-        try:
-            found = self._server.query(place, asked, most)
-        except CollectionMissing:
+        found = self._server.query(place, asked, most)
+        if found is None:
             with suppress(StorageError):
                 self._ask_to_fill(place)
-            raise
+            raise ServerUnreachable(f"The collection {place.name} that was filled is not on any Chroma server.")
         start, measure = f"{self._mark}:", similarity if place.shared else _similarity
         return [[(name[len(start) :], measure(far)) for name, far in each if name.startswith(start)] for each in found]
 
