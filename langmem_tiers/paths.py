@@ -41,8 +41,11 @@ def require_folder(named: object) -> None:
 
 def is_web_address(named: str) -> bool:
     """Whether this is the address of a server that is asked by HTTP, as Chroma's is."""
-    parts = urlsplit(named)
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    try:
+        parts = urlsplit(named)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a bracket or a port that is none
+        return False
 
 
 def shown(named: Path | str) -> str:

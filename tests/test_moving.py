@@ -175,6 +175,27 @@ def test_a_space_that_was_used_after_it_was_moved_is_refused_and_the_message_say
             move(old, new)
 
 
+def test_a_move_that_is_broken_off_says_what_has_arrived(tmp_path, address, capsys, monkeypatch):  # noqa: F811
+    filled(tmp_path / "old")
+    rows_of, seen = dump.rows, []
+
+    def interrupted(connection, space, table):
+        seen.append(space)
+        if len(set(seen)) == 3:  # of the second space: one is the file's own name, two are those of the target
+            raise KeyboardInterrupt
+        return rows_of(connection, space, table)
+
+    monkeypatch.setattr(dump, "rows", interrupted)
+    with pytest.raises(SystemExit) as left:
+        main(["move", "--from", str(tmp_path / "old"), "--to", address])
+    said = capsys.readouterr().err
+    assert (left.value.code, "Stopped: 1 space has arrived whole." in said) == (130, True)
+    monkeypatch.undo()
+    with pytest.raises(SystemExit) as left:
+        main(["move", "--from", str(tmp_path / "old"), "--to", address])
+    assert (left.value.code, "1 space was there already." in capsys.readouterr().out) == (0, True)
+
+
 def test_a_source_that_is_not_there_is_refused_and_not_made(tmp_path, address, capsys):  # noqa: F811
     with pytest.raises(SystemExit) as left:
         main(["move", "--from", str(tmp_path / "nowhere"), "--to", address])

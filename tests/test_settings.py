@@ -153,6 +153,7 @@ def test_a_model_named_in_the_settings_that_cannot_be_used_is_refused_before_any
             r"is 90, more than spaces\.users/a\.working\.longest_ttl_days \(.*\) allows: 72 minutes",
         ),
         ("[storage]\nchroma = '127.0.0.1:8000'", InvalidSettings, r"storage\.chroma: give .*http://host:8000"),
+        ("[storage]\nchroma = 'http://[host:80'", InvalidSettings, r"storage\.chroma: give .*http://host:8000"),
         ("[recall]\nlimit =", UnreadableSettings, "no valid TOML.*Repair it"),
         (b"\xff\xfe", UnreadableSettings, "no UTF-8 text: byte 0"),
         ("format = 2\nnew_table = 5", NewerSchema, "format 2; this version knows up to 1"),

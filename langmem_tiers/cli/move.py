@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from langmem_tiers.cli.target import Shown, Target, command, in_words_of_commands, require_memory
-from langmem_tiers.cli.terminal import working
+from langmem_tiers.cli.terminal import print_error, working
 from langmem_tiers.paths import is_address
 from langmem_tiers.wording import counted
 
@@ -37,7 +37,13 @@ def move(
         Memory.open(source, embedder=None, background=False) as old,
         Memory.open(place, embedder=None, background=False) as new,
     ):
-        report = moved(old, new)
+        begun: list[str] = []
+        try:
+            report = moved(old, new, begun.append)
+        except KeyboardInterrupt:
+            arrived = counted(max(len(begun) - 1, 0), "space has", "spaces have")
+            print_error(f"Stopped: {arrived} arrived whole. The same command goes on from there.")
+            raise
     rows = sum(report.rows.values())
     lines = [f"Moved {counted(len(report.moved), 'space')} with {counted(rows, 'row')} to {new.backend.where}."]
     if report.there:

@@ -61,11 +61,11 @@ class ChromaServer:
     """A Chroma server, connected to when it is first needed; thread-safe."""
 
     def __init__(self, address: str) -> None:
-        parts = urlsplit(address)
         if not is_web_address(address):
             raise InvalidInput(
                 "The address of the Chroma server cannot be read.", way_out="Give one such as http://host:8000."
             )
+        parts = urlsplit(address)
         self.where = f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
         self._parts = parts
         self._headers = _credentials(parts)
