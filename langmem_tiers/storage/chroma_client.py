@@ -124,7 +124,7 @@ class ChromaServer:
         return Place(name, str(made.id))
 
     def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
-        """Add vectors of a space, replacing those of the same name, such that a search finds each."""
+        """Add vectors of a space, replacing those of the same name; those that no search finds are sent again."""
         if vectors is None:
             return
         with self._translated():

@@ -50,7 +50,6 @@ _BY_WORDS: tuple[tuple[tuple[str, ...], type[StorageError], str], ...] = (
         ServerBusy,
         "The server has no room for another connection",
     ),
-    (("invalid connection option",), ServerRefused, "The address has an option that there is not"),
 )
 
 
@@ -79,8 +78,10 @@ def _known(cause: BaseException | None, *, broken: bool) -> tuple[type[StorageEr
     for beginning, kind, what in _BY_STATE:
         if state.startswith(beginning):
             return kind, what
-    if state:
-        return None
     said = str(cause)
+    if not state and "invalid connection option" in said:  # to the driver, that is a mistake of the program
+        return ServerRefused, "The address has an option that there is not"
+    if state or not broken:
+        return None
     unnamed = ((kind, what) for words, kind, what in _BY_WORDS if any(each in said for each in words))
-    return next(unnamed, (ServerUnreachable, "The server cannot be reached") if broken else None)
+    return next(unnamed, (ServerUnreachable, "The server cannot be reached"))
