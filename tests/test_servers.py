@@ -3,6 +3,7 @@
 Runs over servers of its own, which it may stop, with `make test-servers`.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -34,6 +35,7 @@ from langmem_tiers.errors import (
     StorageError,
 )
 from langmem_tiers.integrations import TieredStore
+from langmem_tiers.naming import space_mark
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import change_log, chroma_client, chroma_server, embedding_cache, facts
@@ -603,6 +605,22 @@ def test_what_is_said_while_chroma_is_away_is_sent_soon_after_it_is_back(address
         until(alice.flush)
         with alice.context.open() as store:
             assert store.vectors.ids()
+
+
+def test_of_the_spaces_that_wait_for_chroma_each_is_named_and_one_is_a_warning(address, chroma, caplog):
+    caplog.set_level(logging.DEBUG, "langmem_tiers")
+    users = ["alice", "ben", "cem"]
+    with opened(address, chroma) as memory:
+        chroma.kill()
+        try:
+            for user in users:
+                said(memory.user(user), BADGE)
+            assert not memory.flush()
+        finally:
+            chroma.start()
+    told = [each for each in caplog.records if getattr(each, "event", "") == "vectors_wait"]
+    assert {each.space for each in told} == {space_mark(f"users/{user}") for user in users}
+    assert [each.levelname for each in told] == ["WARNING", *["DEBUG"] * (len(told) - 1)]
 
 
 def test_a_turn_that_is_forgotten_twice_on_its_way_to_chroma_holds_up_nothing(address, chroma):

@@ -139,7 +139,7 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
     if isinstance(store, FolderStore):
         # Before Chroma, which takes far longer: until it is written, each opening reads all records.
         following.append(IndexFileJob(store))
-    following += (ServerProjectJob(each) for each in store.shelves)
+    following += (ServerProjectJob(each, store.name) for each in store.shelves)
     following += projecting
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
         *(partial(ExpiryJob, kind=kind) for kind in KINDS),

@@ -73,6 +73,7 @@ class ServerProjectJob:
     """Keeps the vectors of a space on the Chroma server, following the log."""
 
     vectors: Shelf
+    space: str
     name: str = "project"
 
     def due(self, connection: Connection) -> None:
@@ -89,7 +90,8 @@ class ServerProjectJob:
             while not stop() and self.vectors.step():
                 worked = True
         except ServerUnreachable as error:
-            say(log, logging.WARNING, "vectors_wait", error=error, reason=error)
+            level = self.vectors.level_of(error)
+            say(log, level, "vectors_wait", space=self.space, error=error, reason=error)
             raise VectorServerAway from error
         return worked
 

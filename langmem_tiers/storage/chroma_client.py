@@ -16,6 +16,7 @@ from langmem_tiers.paths import is_web_address
 from langmem_tiers.storage.chroma_queries import Queries
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.spread import chosen
+from langmem_tiers.telemetry.logs import Sparing
 
 T = TypeVar("T")
 Found = list[tuple[str, float]]
@@ -272,6 +273,7 @@ class ChromaServers:
     def __init__(self, addresses: Sequence[str]) -> None:
         self._servers = tuple(map(ChromaServer, addresses))
         self._holders: dict[str, ChromaServer] = {}
+        self._failures = Sparing()
 
     def begin(self, name: str) -> Place:
         """A collection of this name at its home, which is made if there is none."""
@@ -330,6 +332,10 @@ class ChromaServers:
     def asking(self) -> Sequence[Callable[[], None]]:
         """For each, what checks that it answers, and raises `ServerUnreachable` if it does not."""
         return [each.ask for each in self._servers]
+
+    def level_of(self, failure: ServerUnreachable) -> int:
+        """The level to log a failure at: of all spaces that wait for a server, one in a minute is worth a warning."""
+        return self._failures.level(failure.message)
 
     def close(self) -> None:
         """End their threads, and close their connections."""

@@ -154,6 +154,10 @@ class Shelf(ABC):
         held = self.ids()
         return len(wanted - held), len(held - wanted)
 
+    def level_of(self, failure: ServerUnreachable) -> int:
+        """The level to log a failure of the server at, which all its spaces meet at the same time."""
+        return self._server.level_of(failure)
+
     @property
     def served(self) -> bool:
         """Whether there is a server."""

@@ -10,7 +10,9 @@ import json
 import logging
 import re
 import sys
+import threading
 import traceback
+from time import monotonic
 from typing import Any
 
 from langmem_tiers.naming import space_mark
@@ -21,6 +23,26 @@ _QUOTING = ("reason", "hint")
 _LONGEST = 300
 # What would read like another field.
 _AMBIGUOUS = re.compile(r'[\s="]')
+# Seconds for which what was warned of is told as a detail.
+_TOLD = 60.0
+
+
+class Sparing:
+    """Picks the level of an event that many spaces have at once: for each reason one warning a minute; thread-safe."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def level(self, reason: str) -> int:
+        """`logging.WARNING`, or `logging.DEBUG` where this reason had a warning within the last minute."""
+        now = monotonic()
+        with self._lock:
+            self._told = {each: at for each, at in self._told.items() if now - at < _TOLD}
+            if reason in self._told:
+                return logging.DEBUG
+            self._told[reason] = now
+            return logging.WARNING
 
 
 def say(
