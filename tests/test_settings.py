@@ -367,6 +367,22 @@ def test_config_unset_removes_a_setting_that_there_is_not(write, config):
     assert config("check")[0] == 0
 
 
+def test_config_says_of_a_database_that_all_databases_share_its_settings_file(folder, monkeypatch, capsys):
+    monkeypatch.setenv("LANGMEM_TIERS_PATH", str(folder))
+    for words in (["set", "recall.limit", "5"], ["unset", "recall.limit"]):
+        with pytest.raises(SystemExit) as left:
+            main(["--path", "postgresql://app:s3cret@db/memories", "config", *words])
+        said = capsys.readouterr().out
+        assert not left.value.code
+        assert str(folder / "langmem-tiers.toml") in said
+        assert "every database" in said
+        assert "s3cret" not in said
+
+
+def test_config_set_says_nothing_of_databases_to_a_memory_in_a_folder(config):
+    assert "database" not in config("set", "recall.limit", "5")[1]
+
+
 def test_config_set_says_when_a_variable_goes_before_the_file(config, monkeypatch):
     monkeypatch.setenv("LANGMEM_TIERS_RECALL__LIMIT", "3")
     assert "LANGMEM_TIERS_RECALL__LIMIT goes before the file" in config("set", "recall.limit", "2")[1]

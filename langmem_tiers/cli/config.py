@@ -127,7 +127,7 @@ def set_setting(
     path = set_value(target.folder, (*scope_of(space, agent), *asked), read_value(value))
     over = load(target.folder).origin(asked, space, agent).layer
     covered = [f"It is not in force: {over.place} goes before the file."] if over.source == "environment" else []
-    return Shown({"file": str(path)}, [f"{key} is set in {path}.", *covered])
+    return Shown({"file": str(path)}, [f"{key} is set in {path}.", *_also_for(target), *covered])
 
 
 @config.command()
@@ -138,7 +138,14 @@ def unset(target: Target, key: SettingKey, *, space: OfOneSpace = None, agent: O
     from langmem_tiers.settings_layers import scope_of
 
     path = unset_value(target.folder, (*scope_of(space, agent), *key.split(".")))
-    return Shown({"file": str(path)}, [f"{key} is no longer set in {path}."])
+    return Shown({"file": str(path)}, [f"{key} is no longer set in {path}.", *_also_for(target)])
+
+
+def _also_for(target: Target) -> list[str]:
+    """For what else the settings file of a memory in a database counts, as a database has none of its own."""
+    if not isinstance(target.place, str):
+        return []
+    return ["It is the file of every database that you open on this machine, and of the memory in that folder."]
 
 
 @config.command()
