@@ -13,6 +13,10 @@ _VARIABLE = "LANGMEM_TIERS_PATH"
 _ADDRESSES = ("postgresql:", "postgres:", "postgresql+psycopg:")
 # One address may have commas too, between several hosts.
 _NEXT_ADDRESS = re.compile(r",\s*(?=[a-z][a-z+]*://)", re.IGNORECASE)
+# PostgreSQL takes a password as an option in an address, too.
+_PASSWORD_OPTION = re.compile(
+    r"(?P<sign>[?&])(?:(?:ssl)?password=(?:(?!,\s*[a-z][a-z+]*://)[^&])*(?P<more>&?))+", re.IGNORECASE
+)
 _SCHEME = re.compile(r"\s*[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -50,7 +54,15 @@ def is_web_address(named: str) -> bool:
 
 def shown(named: Path | str) -> str:
     """A folder or an address as messages have it: without a password."""
-    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", str(named))
+    text = str(named)
+    if "://" not in text:
+        return text
+    return _PASSWORD_OPTION.sub(_without_option, re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", text))
+
+
+def _without_option(found: re.Match[str]) -> str:
+    """What stays of an option in an address that is taken out: its sign, if others follow."""
+    return found["sign"] if found["more"] else ""
 
 
 def default_place() -> Path | str:

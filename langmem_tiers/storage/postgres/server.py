@@ -33,6 +33,7 @@ from sqlalchemy.sql.operators import in_op
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, OtherDatabases, StorageError
+from langmem_tiers.paths import shown
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
@@ -131,7 +132,7 @@ class PostgresServer:
         self._prefix = prefix
         self._part = part
         url, self._schema = _parsed(address)
-        self.where = url.set(password=None).render_as_string(hide_password=False).replace("+psycopg", "")
+        self.where = shown(url.set(password=None).render_as_string(hide_password=False)).replace("+psycopg", "")
         self._engine = _engine(url, self._schema, settings)
         self.queue = WorkQueue(self._engine, self.where, prefix)
         try:
