@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
+from sqlalchemy.engine import make_url
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.cli.main import main
@@ -69,6 +71,23 @@ def test_sync_writes_what_is_known_into_a_folder_and_takes_over_what_is_edited_t
     known.write_text(known.read_text().replace("cello", "violin"))
     assert run("sync", str(tmp_path / "notes"))[0] == 0
     assert "violin" in run("recall", "What does Lena play?")[1]
+
+
+@pytest.mark.parametrize("command", ["stats", "palace"])
+def test_the_place_of_a_space_is_its_database_without_the_password(run, where, command):
+    server = make_url(where[1])
+    where[1] = server.set(password="s3cret").update_query_dict({"password": "s3cret"}).render_as_string(False)
+    code, said = run(command)
+    assert (code, "s3cret" in said) == (0, False)
+    assert f"Database: {server.render_as_string().partition('?')[0]}\n" in said
+    assert "Folder:" not in said
+
+
+def test_the_figures_of_a_space_are_those_of_its_rows_and_not_of_files(run):
+    rows = dict(re.findall(r"^(\w[\w ]*?) {2,}([\d,]+)$", run("stats")[1], re.MULTILINE))
+    assert int(rows["bytes of text"].replace(",", "")) > 0
+    assert int(rows["database bytes"].replace(",", "")) > 0
+    assert not {"chroma bytes", "index bytes", "bytes of index file", "bytes of Chroma"} & rows.keys()
 
 
 def test_a_benchmark_asks_over_servers_what_it_asks_over_a_folder_and_leaves_nothing(run, where, tmp_path):

@@ -18,6 +18,7 @@ from langmem_tiers.cli.terminal import (
     working,
 )
 from langmem_tiers.errors import DatabaseDamaged, StorageError
+from langmem_tiers.paths import is_address
 from langmem_tiers.wording import counted, safe
 
 if TYPE_CHECKING:
@@ -66,18 +67,28 @@ def _print_not_counted(target: Target, memory: Memory) -> None:
         print_error(f"Not counted: {folder}, whose space cannot be told. `langmem-tiers doctor` says the way out.")
 
 
+# What a space has of files beside its records, which one in a database has none of.
+_OF_FILES = {"chroma_bytes", "index_bytes"}
+
+
 def _counts(stats: SpaceStats) -> Iterator[RenderableType]:
-    """The table, with the folder below it: in a cell it would be wrapped."""
+    """The table, with the place below it: in a cell it would be wrapped."""
     table = figures("", "", title=stats.space)
     table.show_header = False
+    left_out = {"space", "folder"} | (_OF_FILES if is_address(stats.folder) else set())
     for name, value in as_data(stats).items():
         if name == "bytes_by_kind":
             for kind, size in value.items():
                 table.add_row(f"bytes of {kind}", f"{size:,}")
-        elif name not in {"space", "folder"}:
+        elif name not in left_out:
             figure = "none" if value is None else f"{value:,}" if isinstance(value, int) else value
             table.add_row(name.replace("_", " "), figure)
-    yield from ("", table, f"Folder: {stats.folder}")
+    yield from ("", table, place_of(stats))
+
+
+def place_of(stats: SpaceStats) -> str:
+    """The line that says where a space is kept."""
+    return f"{'Database' if is_address(stats.folder) else 'Folder'}: {stats.folder}"
 
 
 _BY: tuple[UsageBy, ...] = ("source", "day")

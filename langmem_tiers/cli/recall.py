@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from langmem_tiers.cli.chat import RerankOption, reranking_model
+from langmem_tiers.cli.maintenance import place_of
 from langmem_tiers.cli.receipts import explanation
 from langmem_tiers.cli.target import AsOf, Shown, Target, command_of_space, space_command
 from langmem_tiers.cli.terminal import leave, shortened
@@ -79,7 +80,7 @@ def palace(
     """Print what is remembered as a tree of wings (subjects), rooms (sessions), closets (topics) and drawers."""
     wings = space.palace()
     stats = space.stats()
-    return Shown(wings, [_tree(space.name, wings, depth), _beside(stats), f"Folder: {stats.folder}"])
+    return Shown(wings, [_tree(space.name, wings, depth), _beside(stats), place_of(stats)])
 
 
 def _beside(stats: SpaceStats) -> str:

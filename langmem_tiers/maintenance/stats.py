@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from langmem_tiers.background import embedding, filing
 from langmem_tiers.storage import change_log, closets, embedding_cache, inspection, notes, receipts
-from langmem_tiers.store import SpaceStore
+from langmem_tiers.store import SpaceSizes, SpaceStore
 from langmem_tiers.types import SpaceStats
 
 
@@ -19,7 +19,7 @@ def stats(store: SpaceStore, model: str | None, *, by_kind: bool = False) -> Spa
     with store.reading() as connection:
         key = store.key
         held = store.sizes()
-        parts = _parts(connection, held.records) if by_kind and store.folder is not None else {}
+        parts = _parts(connection, held, in_files=store.folder is not None) if by_kind else {}
         chunks, vectors = embedding_cache.counts(connection, key, model)
         return SpaceStats(
             space=store.name,
@@ -37,11 +37,14 @@ def stats(store: SpaceStore, model: str | None, *, by_kind: bool = False) -> Spa
             database_bytes=held.records,
             chroma_bytes=held.chroma,
             index_bytes=held.index_file,
-            bytes_by_kind={**parts, "index file": held.index_file, "Chroma": held.chroma} if parts else {},
+            bytes_by_kind=parts,
         )
 
 
-def _parts(connection: Connection, database: int) -> Mapping[str, int]:
-    """The bytes of the database by what they are for; free pages and the write-ahead log are "other", too."""
-    held = inspection.bytes_by_kind(connection)
-    return {**held, "other": held["other"] + max(0, database - sum(held.values()))}
+def _parts(connection: Connection, held: SpaceSizes, *, in_files: bool) -> Mapping[str, int]:
+    """The bytes of a space by what they are for; free pages and the write-ahead log are "other", too."""
+    parts = inspection.bytes_by_kind(connection)
+    if not in_files:
+        return parts
+    other = parts["other"] + max(0, held.records - sum(parts.values()))
+    return {**parts, "other": other, "index file": held.index_file, "Chroma": held.chroma}
