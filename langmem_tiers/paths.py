@@ -44,12 +44,13 @@ def require_folder(named: object) -> None:
 
 
 def is_web_address(named: str) -> bool:
-    """Whether this is the address of a server that is asked by HTTP, as Chroma's is."""
+    """Whether this is the address of a server that is asked by HTTP, as Chroma's is; it may be below a path."""
     try:
         parts = urlsplit(named)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        host = parts.hostname if parts.port != 0 else None
     except ValueError:  # a bracket or a port that is none
         return False
+    return parts.scheme in {"http", "https"} and bool(host) and not (parts.query or parts.fragment)
 
 
 def shown(named: Path | str) -> str:

@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from langmem_tiers.errors import ServerUnreachable
+from langmem_tiers.errors import InvalidInput, ServerUnreachable
 from langmem_tiers.storage.chroma_client import ChromaServer, Named
 
 COLLECTION = {
@@ -39,12 +39,19 @@ ANSWERS = {
 
 
 @pytest.fixture
-def guarded():
+def asked():
+    """The paths that the server was asked for."""
+    return []
+
+
+@pytest.fixture
+def guarded(asked):
     """The port of a server that answers as Chroma's does, but only to alice with her password."""
 
     class Guarded(BaseHTTPRequestHandler):
         def do_GET(self):
             self.rfile.read(int(self.headers.get("content-length", 0)))
+            asked.append(self.path)
             told = self.headers.get("authorization", "").removeprefix("Basic ")
             knows = b64decode(told) == b"alice:s@cret"
             answer = ANSWERS[self.path.rpartition("/")[2]] if knows else {"error": "Unauthorized"}
@@ -66,6 +73,25 @@ def guarded():
         yield server.server_port
         server.shutdown()
         thread.join()
+
+
+@pytest.mark.parametrize("path", ["", "/", "/api/v2", "/a/b", "/a%20b/", "/a/b/api/v2/"])
+def test_every_request_goes_below_the_path_of_the_address(guarded, asked, path):
+    server = ChromaServer(f"http://alice:s%40cret@127.0.0.1:{guarded}{path}")
+    below = path.rstrip("/").removesuffix("/api/v2")
+    assert server.where == f"http://127.0.0.1:{guarded}{below}"
+    place = server.begin("shard")
+    server.upsert(place, "mark", Named(["1.0"], np.eye(1, 4, dtype=np.float32)))
+    assert server.query(place, np.ones((1, 4), np.float32), 1) == [[("mark:1.0", 0.5)]]
+    server.close()
+    assert len(asked) > 4
+    assert [each for each in asked if not each.startswith(f"{below}/api/v2/")] == []
+
+
+@pytest.mark.parametrize("more", ["?tenant=a", "/x#y"])
+def test_an_address_with_more_than_a_path_is_refused(more):
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        ChromaServer(f"http://127.0.0.1:8000{more}")
 
 
 def test_user_and_password_of_the_address_go_with_every_request_and_into_no_message(guarded):

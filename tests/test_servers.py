@@ -607,6 +607,20 @@ def test_what_is_said_while_chroma_is_away_is_sent_soon_after_it_is_back(address
             assert store.vectors.ids()
 
 
+def test_a_chroma_server_below_a_path_is_reached_there(address, chroma):
+    with _between(chroma) as way:
+        way.below = "/vectors"
+        way.address += way.below
+        with opened(address, way) as memory:
+            alice = memory.user("alice")
+            said(alice, BADGE)
+            assert memory.flush()
+            assert memory.health() == Health(records=True, vectors=True)
+            assert not alice.recall("Which badge does the archive have?", session="later").receipt.notes
+            with alice.context.open() as store:
+                assert store.vectors.ids()
+
+
 def test_of_the_spaces_that_wait_for_chroma_each_is_named_and_one_is_a_warning(address, chroma, caplog):
     caplog.set_level(logging.DEBUG, "langmem_tiers")
     users = ["alice", "ben", "cem"]
@@ -992,6 +1006,7 @@ class _Way:
         self._chroma = chroma
         self._before = {}
         self.address = ""
+        self.below = ""
 
     def before(self, what, act):
         """Do something once, before the next request whose path ends with `what`; its error is the server's."""
@@ -1004,7 +1019,10 @@ class _Way:
         except ConnectionError:
             return 500, b"{}"
         body = request.rfile.read(int(request.headers.get("Content-Length") or 0)) or None
-        url, headers = f"{self._chroma.address}{request.path}", {"Content-Type": "application/json"}
+        if not request.path.startswith(self.below):
+            return 404, b"{}"
+        url = f"{self._chroma.address}{request.path.removeprefix(self.below)}"
+        headers = {"Content-Type": "application/json"}
         answer = httpx.request(request.command, url, content=body, headers=headers, timeout=60)
         return answer.status_code, answer.content
 

@@ -32,6 +32,8 @@ _AGAIN, _APART = 3, 1e-5
 # Metadata of a collection from which vectors were deleted.
 _DELETED_FROM = "deleted_from"
 _SEARCHES = 32
+# What the paths of all requests begin with, behind that of the address.
+_API = "/api/v2"
 
 
 class Place(NamedTuple):
@@ -67,8 +69,11 @@ class ChromaServer:
                 "The address of the Chroma server cannot be read.", way_out="Give one such as http://host:8000."
             )
         parts = urlsplit(address)
-        self.where = f"{parts.scheme}://{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
-        self._parts = parts
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        # Chroma's client adds the last part of the path by itself.
+        path = parts.path.rstrip("/").removesuffix(_API)
+        host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+        self.where = f"{parts.scheme}://{host}:{self._port}{path}"
         self._headers = _credentials(parts)
         self._client: Any = None
         self._queries: Any = None
@@ -178,12 +183,11 @@ class ChromaServer:
                 from chromadb.config import Settings
 
                 # Chroma's client waits for ever, without a setting for that: so it is asked first here.
-                httpx.get(f"{self.where}/api/v2/heartbeat", timeout=_LONGEST, headers=self._headers)
-                secure, port = self._parts.scheme == "https", self._parts.port
+                httpx.get(f"{self.where}{_API}/heartbeat", timeout=_LONGEST, headers=self._headers)
                 client: Any = chromadb.HttpClient(
-                    str(self._parts.hostname),
-                    port or (443 if secure else 80),
-                    ssl=secure,
+                    unquote(self.where),  # a whole address, which may have a path; it is quoted there
+                    self._port,
+                    ssl=self.where.startswith("https:"),
                     headers=dict(self._headers),
                     settings=Settings(anonymized_telemetry=False),
                 )
