@@ -348,6 +348,29 @@ def test_a_recall_that_finds_its_vectors_gone_has_them_made_again_from_the_recor
         assert not alice.recall("And what number does the badge have?").receipt.notes
 
 
+def test_the_doctor_says_of_a_collection_that_was_removed_how_its_vectors_are_made_again(address, chroma):
+    import chromadb
+
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        alice.knowledge.save("The user plays the cello.")
+        assert memory.flush()
+        assert {each.level for each in alice.doctor()} == {"ok"}
+        host, _, port = chroma.address.removeprefix("http://").partition(":")
+        client = chromadb.HttpClient(host, int(port))
+        with alice.context.open() as store:
+            removed = [store.shelves[0]._shared, store.shelves[1]._shared]
+        for name in removed:
+            client.delete_collection(name)
+        [lost] = [each for each in alice.doctor() if each.level != "ok"]
+        assert (lost.check, lost.level, "lost" in lost.message) == ("Chroma", "problem", True)
+        assert "rebuild" in lost.way_out
+        alice.rebuild()
+        alice.flush()
+        assert {each.level for each in alice.doctor()} == {"ok"}
+
+
 def test_when_the_server_restarts_in_the_middle_nothing_acknowledged_is_lost(postgres, address):
     kept = 0
     with opened(address) as memory:

@@ -27,6 +27,7 @@ from langmem_tiers.storage import (
     relations,
 )
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
+from langmem_tiers.storage.chroma_server import Shelf
 from langmem_tiers.storage.index_file import UnusableIndexFile
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.types import Finding
@@ -35,6 +36,10 @@ from langmem_tiers.wording import counted
 _REBUILD = "Run `langmem-tiers rebuild`: it loses nothing."
 _BACKUP = "Put a backup in its place: `langmem-tiers restore`."
 _COPY = "Put a copy of the database in its place: `pg_restore`."
+_FILLED_AGAIN = (
+    "`langmem-tiers rebuild` fills a new one from the records, without a model; without it, the background does so "
+    "after the next recall or message. Until then, recall goes by words."
+)
 _STRIDE = 1000
 _Check = Callable[[SpaceStore, str | None], Iterator[Finding]]
 # https://www.sqlite.org/wal.html#walresetbug
@@ -208,16 +213,26 @@ def _chroma_server(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         if not shelf.served:
             continue
         try:
-            off = shelf.off()
+            yield _on_server(shelf)
         except ServerUnreachable as error:
             yield _note("Chroma", error.message, error.way_out)
             return
-        if off is None:
-            yield _waiting("vectors are on their way to the Chroma server")
-        elif any(off):
-            yield _problem("Chroma", _off("vector", *off))
-        else:
-            yield _ok("Chroma", "the server has the vectors that are in the records")
+
+
+def _on_server(shelf: Shelf) -> Finding:
+    """Whether the server has the vectors of one kind.
+
+    Raises:
+        ServerUnreachable: it does not answer.
+    """
+    if shelf.is_gone():
+        return _problem("Chroma", "The server has lost the collection of the vectors.", _FILLED_AGAIN)
+    off = shelf.off()
+    if off is None:
+        return _waiting("vectors are on their way to the Chroma server")
+    if any(off):
+        return _problem("Chroma", _off("vector", *off))
+    return _ok("Chroma", "the server has the vectors that are in the records")
 
 
 def _last_embedded(connection: Connection, space: str) -> int:

@@ -139,6 +139,16 @@ class Shelf(ABC):
             place = self._place(connection)
         return set() if place is None else self._server.ids(place, self._mark)
 
+    def is_gone(self) -> bool:
+        """Whether no server has the collection that was filled, as where it was removed there.
+
+        Raises:
+            ServerUnreachable: one that may have it does not answer.
+        """
+        with self._database.reading() as connection:
+            place = self._place(connection)
+        return place is not None and not self._server.is_anywhere(place)
+
     def off(self) -> tuple[int, int] | None:
         """How many vectors are missing on the server and how many too many; None while changes are on their way.
 
