@@ -744,6 +744,28 @@ def test_the_deep_doctor_says_that_words_have_no_hashes_on_a_server(address):
         assert (words.level, "--data-checksums" in words.way_out) == ("note", True)
 
 
+@pytest.mark.parametrize("role", ["postgres", "passing"])
+def test_a_role_that_no_rules_for_rows_hold_for_is_let_in_and_told_of(postgres, address, role, caplog, capsys):
+    with opened(address) as memory:
+        for user in ("alice", "ben"):
+            said(memory.user(user), BADGE)
+        assert memory.flush()
+        assert "database" not in {each.check for each in memory.user("alice").doctor()}
+    assert "spaces_not_kept_apart" not in caplog.text
+    with suppress(psycopg.errors.DuplicateObject):
+        postgres.as_superuser(f"CREATE ROLE passing LOGIN BYPASSRLS IN ROLE {servers.OWNER}")
+    other = address.replace(servers.OWNER, role, 1)
+    with opened(other) as memory:
+        assert turns(memory) == 1
+        assert memory.user("alice").recall("Which badge does the archive have?").items
+    [told] = [each for each in caplog.records if getattr(each, "event", "") == "spaces_not_kept_apart"]
+    assert (told.levelname, told.role) == ("WARNING", role)
+    with pytest.raises(SystemExit) as left:
+        main(["--path", other, "--embedder", "none", "doctor"])
+    assert not left.value.code
+    assert capsys.readouterr().out.count(f"for the role {role}") == 1
+
+
 def test_writers_of_one_process_queue_and_wait_for_others_together(address):
     hasty = Settings(storage=StorageSettings(busy_timeout=0.3))
     with opened(address, settings=hasty) as memory, ThreadPoolExecutor(12) as pool:

@@ -132,7 +132,7 @@ def _usage_table(what: str, lines: tuple[UsageLine, ...]) -> Table:
 
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
-_OF_MACHINE = {"sqlite"}
+_OF_ALL = {"sqlite", "database"}
 _BACKUP = "Put a backup in its place: `langmem-tiers restore`."
 
 
@@ -197,14 +197,14 @@ def _without_name(folder: Path) -> Finding:
 
 
 def _findings(found: Mapping[str, tuple[Finding, ...]]) -> Iterator[str]:
-    """The findings by space; those about this machine come first, and only once."""
-    of_machine = {finding for findings in found.values() for finding in findings if finding.check in _OF_MACHINE}
-    for finding in of_machine:
+    """The findings by space; those about this machine or a whole database come first, and only once."""
+    of_all = dict.fromkeys(finding for findings in found.values() for finding in findings if finding.check in _OF_ALL)
+    for finding in of_all:
         yield from _finding(finding, indent="")
     for name, findings in found.items():
         yield name
         for finding in findings:
-            if finding not in of_machine:
+            if finding not in of_all:
                 yield from _finding(finding, indent="  ")
 
 

@@ -29,7 +29,7 @@ from langmem_tiers.storage import (
 from langmem_tiers.storage.chroma import CURSOR, ChromaIndex
 from langmem_tiers.storage.chroma_server import Shelf
 from langmem_tiers.storage.index_file import UnusableIndexFile
-from langmem_tiers.store import SpaceStore
+from langmem_tiers.store import ServerStore, SpaceStore
 from langmem_tiers.types import Finding
 from langmem_tiers.wording import counted
 
@@ -86,6 +86,16 @@ def _files(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
         yield _note(
             "files", message, "Run `chmod -R go=` on the folder of the memory, or keep it on a disk that knows modes."
         )
+
+
+def _database(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
+    """Whether row-level security holds for the role that a database was opened with."""
+    if not isinstance(store, ServerStore):
+        return
+    role = store.database.unbound_role()
+    if role is not None:
+        message = f"Row-level security does not hold for the role {role} in {store.database.where}"
+        yield _note("database", message, "Open it with a role of its own, which is no superuser and has no BYPASSRLS.")
 
 
 def _records(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
@@ -387,6 +397,7 @@ _OF_FILES = frozenset({_sqlite_version, _files, _index_file, _index_vectors, _in
 _CHECKS: tuple[_Check, ...] = (
     _sqlite_version,
     _files,
+    _database,
     _records,
     _keyword,
     _backlog,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,7 +44,10 @@ from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.storage.shared_collection import SPACES
 from langmem_tiers.storage.statements import Prepared, upsert
 from langmem_tiers.storage.write_queue import queue_of
+from langmem_tiers.telemetry.logs import say
 from langmem_tiers.version import __version__
+
+log = logging.getLogger(__name__)
 
 _SCHEMA = "langmem_tiers"
 _IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -140,6 +144,8 @@ class PostgresServer:
             with self._connection() as connection:
                 self._made = int(connection.execute(select(func.min(ddl.steps.c.at))).scalar_one())
                 self._require_part(connection)
+                if (role := unbound_role(connection)) is not None:
+                    say(log, logging.WARNING, "spaces_not_kept_apart", database=self.where, role=role)
         except BaseException:
             self._engine.dispose()
             raise
@@ -268,6 +274,13 @@ class PostgresServer:
         return done
 
 
+def unbound_role(connection: Connection) -> str | None:
+    """The role of a connection if rules for rows do not hold for it: a superuser, or one with BYPASSRLS."""
+    unbound = text("SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)")
+    role = connection.execute(unbound).scalar()
+    return None if role is None else str(role)
+
+
 class PostgresRecords(Database):
     """The records of one space on a server.
 
@@ -322,6 +335,11 @@ class PostgresRecords(Database):
         """
         with translated(self.where), self._writer.begin() as connection:
             work_queue.ask(connection, self.space)
+
+    def unbound_role(self) -> str | None:
+        """The role that the database was opened with, if it is shown the rows of all spaces."""
+        with self.reading() as connection:
+            return unbound_role(connection)
 
     def size(self) -> int:
         """Bytes of its rows, without indexes."""
