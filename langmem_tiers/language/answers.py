@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.sentences import sentences, straight
 from langmem_tiers.language.speech_acts import is_question
 from langmem_tiers.language.word_lists import COMMON_PARTS, table, written_out
@@ -42,8 +43,8 @@ _TABLE = table("answers")
 _PARTS = COMMON_PARTS | _TABLE["parts"]
 _ANSWERS = tuple(
     _Answer(
-        re.compile(rf"\b{written_out(each['asked'], _PARTS)}$", re.IGNORECASE),
-        re.compile(written_out(each["said"], _PARTS)),
+        lazy_pattern(rf"\b{written_out(each['asked'], _PARTS)}$", re.IGNORECASE),
+        lazy_pattern(written_out(each["said"], _PARTS)),
         each["full"],
     )
     for each in _TABLE["answer"]

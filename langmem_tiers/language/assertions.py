@@ -16,6 +16,7 @@ from langmem_tiers.language import contradictions, kinship, speech_acts
 from langmem_tiers.language.clauses import clauses, with_subject
 from langmem_tiers.language.contradictions import Slot
 from langmem_tiers.language.ellipsis import filled_in
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.names import FIRST_NAMES, names
 from langmem_tiers.language.rewriting import Subject, spelled_out, third_person
 from langmem_tiers.language.sentences import sentences
@@ -36,18 +37,18 @@ _OPENING = word_set(_TABLE["opening"])
 _BEINGS = f"{alternatives('vocabulary', 'kin')}|{alternatives('vocabulary', 'pets')}|mate|buddy|pal"
 _BEINGS += "|mates|buddies|pals|friends|folks|gf|bf|hubby|missus|sis|bro|bestie|in-laws"
 _NAMED = _TABLE["fragments"]["named"]
-_OF_KIN = re.compile(
+_OF_KIN = lazy_pattern(
     rf"^(?:(?P<mine>[Mm]y|[Oo]ur|[Tt]he(?! user))|(?P<user>[Tt]he user)'s|(?P<owner>{_NAMED})'s)"
     r" (?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|twin|other|late|dear|lovely|new|old"
     r"|good|close|former|childhood|work|gym|school|uni|college) )?"
     rf"(?P<kin>{_BEINGS})\b(?!'s| and I\b)(?:,? (?P<name>{_NAMED})(?!'s))?"
 )
 # Kin of kin: "my sister's husband".
-_OF_THEIR_KIN = re.compile(
+_OF_THEIR_KIN = lazy_pattern(
     rf"^(?:[Mm]y|[Oo]ur|[Tt]he user's) (?:[a-z]{{1,20}} )?(?P<owner>{_BEINGS})(?: {_NAMED})?'s (?:[a-z]{{1,20}} )?"
     rf"(?P<kin>{_BEINGS})\b(?!'s| and I\b)(?:,? (?P<name>{_NAMED})(?!'s))?"
 )
-_OTHERS = re.compile(
+_OTHERS = lazy_pattern(
     r"^(?:(?:(?:an?|one|some|this|that|these|those|the|another|half|most|many|several|two|three|both|all|every|each|few"
     r"|lots|none|of|my|our) ){1,4}(?:[a-z]{1,20} )?(?:friends?|mates?|colleagues?|co-?workers?|guys?|girls?|wom[ae]n"
     r"|m[ae]n|people|person|team|folks|classmates?|students?|neighbou?rs?)"
@@ -55,61 +56,61 @@ _OTHERS = re.compile(
     re.IGNORECASE,
 )
 _BEHIND_PEOPLE = word_set("of from at in on with who that called named are were have and else here there I")
-_HE_OR_SHE = re.compile(r"^(?:[Hh]e|[Ss]he)\b")
-_MENTIONED = re.compile(rf"\b[Mm]y (?:(?:little|big|older|younger) )?(?P<kin>{_BEINGS})\b(?:,? (?P<name>{_NAMED}))?")
+_HE_OR_SHE = lazy_pattern(r"^(?:[Hh]e|[Ss]he)\b")
+_MENTIONED = lazy_pattern(rf"\b[Mm]y (?:(?:little|big|older|younger) )?(?P<kin>{_BEINGS})\b(?:,? (?P<name>{_NAMED}))?")
 # What people call their own parents and grandparents like a name: "Mum moved to Bath".
-_CALLED_AS_KIN = re.compile(
+_CALLED_AS_KIN = lazy_pattern(
     r"^(?P<kin>mum|mom|mama|dad|papa|grandma|granny|gran|grandpa)\b(?!'s| and I\b)", re.IGNORECASE
 )
-_HAS_BIRTHDAY = re.compile(r"(?<![\w-])(?P<name>[A-Z][\w-]{0,30})'s (?:\w{1,20} )?birthday\b")
+_HAS_BIRTHDAY = lazy_pattern(r"(?<![\w-])(?P<name>[A-Z][\w-]{0,30})'s (?:\w{1,20} )?birthday\b")
 _OF_ONE = word_set("little big older younger elder eldest oldest youngest twin other")
 # Clauses that say nothing but that somebody is kin, and perhaps their name.
-_MERELY_KIN = re.compile(
+_MERELY_KIN = lazy_pattern(
     r"^(?:(?:I|[Ww]e|[Tt]he user)(?:'ve| have| has)(?: got)? (?:an? |one )?"
     rf"(?P<had>{kinship.WORDS})(?:,? (?:called |named )?{_NAMED})?"
     rf"|(?:[Mm]y|[Oo]ur|[Tt]he user's) (?P<whose>{kinship.WORDS})(?:'s name)?(?:'s| is) (?:called |named )?{_NAMED}"
     rf"|{_NAMED}(?:'s| is) (?:my|our|the user's) (?P<mine>{kinship.WORDS}))[.!]?$"
 )
-_BY_NAME = re.compile(
+_BY_NAME = lazy_pattern(
     r"^(?!(?:I|We|The|My|Our|It|That|This|He|She|They|You)\b)"
     rf"(?P<name>{_NAMED})(?:'s| (?:just |now |also |finally |recently )?(?P<verb>[a-z']+))\b"
 )
 _FINITE = frozenset(map(third_person_of, BARE)) | word_set(
     "is was has had does doesn't isn't will won't can died can't quit put cut let split"
 )
-_BEFORE_A_NAME = re.compile(rf"{_BEINGS}|named|called|name")
-_QUOTED = re.compile(r'^[\w ]{1,60} (?:said|corrected "[^"]{1,300}"): "(?P<said>[^"]*)"')
-_DATES = re.compile(r" \((?:about )?[\d, -]+\)")
-_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+_BEFORE_A_NAME = lazy_pattern(rf"{_BEINGS}|named|called|name")
+_QUOTED = lazy_pattern(r'^[\w ]{1,60} (?:said|corrected "[^"]{1,300}"): "(?P<said>[^"]*)"')
+_DATES = lazy_pattern(r" \((?:about )?[\d, -]+\)")
+_ORDINAL = lazy_pattern(r"(?<=\d)(?:st|nd|rd|th)$")
 # Clauses whose "I" is left out: "Sold the car", "Can't stand it any more", "Not vegetarian any more".
-_ELIDED = re.compile(
+_ELIDED = lazy_pattern(
     r"^(?:(?:Just|Finally|Recently) )?(?:Can't|Cannot|Don't|Doesn't|Haven't|Didn't|Won't|No longer|Not|Never|Stopped"
     r"|Gave|Back|Went|Moving|Staying|Living|Working|Going|Used to|(?P<verb>[A-Z][a-z]+))\b(?!,)"
 )
-_IS_OVER = re.compile(
+_IS_OVER = lazy_pattern(
     r"\b(?:no longer|any ?more|used to|quit|stopped|gave up|sold|died|passed away|former|ex-|got rid of|cancell?ed"
     r"|postponed|broke up|split up|divorced|separated|laid off|resigned|fell through)\b"
     r"|(?:not|n't) .{0,80}\bafter all\b",
     re.IGNORECASE,
 )
 # What may begin again: "quit smoking", "don't play".
-_STOPPED = re.compile(
+_STOPPED = lazy_pattern(
     r"\b(?:no longer|any ?more|quit|stopped|gave up|given up|went off|swore off|broke up|split up"
     r"|(?:do|does)(?:n't| not))\b",
     re.IGNORECASE,
 )
 # Words that make what follows unreal: "I might quit", "I never quit", "I'm thinking of quitting".
-_UNREAL = re.compile(
+_UNREAL = lazy_pattern(
     r"(?:\b(?:not|never|almost|nearly|wants?(?: to)?|wanted to|wanna|going to|gonna|will|would|might|may|should|could"
     r"|can|must|plan(?:s|ning|ned)? to|thinking (?:of|about)|hop(?:e|es|ing) to|considering|about to"
     r"|tr(?:y|ied|ying) to|needs? to|ha(?:ve|s) to|used to|refuse to)|n't|'ll|'d)(?: \w+ly| just| even| ever| be)*$",
     re.IGNORECASE,
 )
-_VERB = re.compile(
+_VERB = lazy_pattern(
     r"^(?:I|[Ww]e|[Tt]he user(?: and others)?|[A-Z]\w+)(?:'ve| have| has)?(?: (?:\w+ly|just|also|finally))*"
     r" (?P<verb>[a-z]+)\b"
 )
-_CAPITALS_OF_ALL = re.compile(r"\bI\b|^The(?= user\b)")
+_CAPITALS_OF_ALL = lazy_pattern(r"\bI\b|^The(?= user\b)")
 # In a clause without other capitals, any word may be a name.
 _ANY_NAME = (
     r"(?!(?:an?|the|my|our|his|her|this|that|it|me|us|here|there|bed|town|work|school|home|love|you)\b)[a-z][\w'-]+"
@@ -328,7 +329,7 @@ def _first(name: str | None) -> str:
 
 def compiled(text: str, flags: int = 0, **parts: str) -> re.Pattern[str]:
     """A pattern of revisions.toml, with its fragments and these parts."""
-    return re.compile(written_out(text, COMMON_PARTS | _TABLE["fragments"] | parts), flags)
+    return lazy_pattern(written_out(text, COMMON_PARTS | _TABLE["fragments"] | parts), flags)
 
 
 def valued(listed: Sequence[dict[str, str]]) -> tuple[Valued, ...]:

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal, get_args
 
 from langmem_tiers.language.calendar import WEEKDAYS, month_number, weekday_number
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.numbers import COUNT, counted
 from langmem_tiers.language.verbs import is_participle
 from langmem_tiers.language.word_lists import (
@@ -252,9 +253,9 @@ class _Rule:
         self, said: str, means: str, words: Sequence[str] = (), hint: str = "", *, lowers: bool = False
     ) -> None:
         self.lowers = lowers
-        self._pattern, self._means = re.compile(_written(said)), _MEANS[means]
+        self._pattern, self._means = lazy_pattern(_written(said)), _MEANS[means]
         self._words = [each for word in words for each in _written(word).split("|")]
-        self._hint = re.compile(_written(hint)) if hint else None
+        self._hint = lazy_pattern(_written(hint)) if hint else None
 
     def found(self, text: str, spoken: date, side: Side | None) -> Iterator[tuple[re.Match[str], str]]:
         """Where the text names a time in this way, and which; an empty one if there is no such day."""

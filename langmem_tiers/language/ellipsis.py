@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.word_lists import COMMON_PARTS, table, written_out
 
 _LONGEST = 300  # characters of both sentences
 _TABLE = table("ellipsis")
 _PARTS = COMMON_PARTS | _TABLE["parts"]
-_SENTENCES = tuple((re.compile(written_out(each["said"], _PARTS)), each["full"]) for each in _TABLE["sentence"])
-_OPENINGS = tuple(
-    (re.compile(written_out(each["said"], _PARTS)), each["opening"]) for each in _TABLE["sentence"] if "opening" in each
-)
+_SAID = [(lazy_pattern(written_out(each["said"], _PARTS)), each) for each in _TABLE["sentence"]]
+_SENTENCES = tuple((said, each["full"]) for said, each in _SAID)
+_OPENINGS = tuple((said, each["opening"]) for said, each in _SAID if "opening" in each)
 
 
 def filled_in(sentence: str, before: str, after: str = "") -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.word_lists import any_of, listed, phrases, table
 
 Gender = Literal["he", "she"]
@@ -32,15 +33,15 @@ _ALL = sorted({*FAMILY, *COMPANY, *FORMER, *_CANONICAL}, key=lambda word: (-len(
 WORDS = any_of(re.escape(word).replace(r"\-", "[- ]") for word in _ALL)
 """A pattern for one of the words."""
 
-_MINE = re.compile(
+_MINE = lazy_pattern(
     rf"(?:my|our) (?:(?:little|big|older|younger|elder|eldest|oldest|youngest|twin|late|dear|only|own) )?({WORDS})",
     re.IGNORECASE,
 )
-_OF = re.compile(
+_OF = lazy_pattern(
     rf"(?:is |was |are )?(?:(?:the|an?|my|our|his|her|their) )?(?P<kin>{WORDS})(?P<of>[ _]of|[ _]to)?", re.IGNORECASE
 )
-_HAS = re.compile(rf"(?:has|have|had)[ _](?:an? )?(?P<kin>{WORDS})", re.IGNORECASE)
-_IS_A = re.compile(r"(?:is|was|are)\b", re.IGNORECASE)
+_HAS = lazy_pattern(rf"(?:has|have|had)[ _](?:an? )?(?P<kin>{WORDS})", re.IGNORECASE)
+_IS_A = lazy_pattern(r"(?:is|was|are)\b", re.IGNORECASE)
 
 
 class Kinship(NamedTuple):

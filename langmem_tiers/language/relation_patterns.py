@@ -11,6 +11,7 @@ from langmem_tiers.language import kinship, validity
 from langmem_tiers.language.calendar import MONTH_NAMES, SHORT_MONTHS, SHORT_WEEKDAYS, WEEKDAY_NAMES
 from langmem_tiers.language.claims import Claim
 from langmem_tiers.language.clauses import OPENING_TIME
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_NAMES, PRODUCTS
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
@@ -41,9 +42,9 @@ PARTS: dict[str, str] = {name: written_out(text, _RAW) for name, text in _RAW.it
 """Fragments of the patterns for clauses, such as `@who@`, a subject, and `@end@`, what may follow a name."""
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compiled(text: str) -> re.Pattern[str]:
     """A pattern with the fragments that it names as `@name@`."""
-    return re.compile(written_out(pattern, PARTS))
+    return lazy_pattern(written_out(text, PARTS))
 
 
 OF_SEVERAL = re.compile(r"\b(?:new|old|first|second|used|big|small|tiny|red|blue|black|white|gr[ea]y|yellow) ")

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 from langmem_tiers.language import kinship, relations_family, validity
 from langmem_tiers.language.claims import ME, Claim
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.names import names, places
 from langmem_tiers.language.relation_patterns import (
     MAKERS,
@@ -86,15 +86,10 @@ class Shape:
     """
 
     family: str
-    source: str
+    pattern: re.Pattern[str]
     makes: Sequence[Callable[[Fit], Iterator[Claim]]]
     needs: str = ""
     ends: bool = False
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """Compiled on first use: all of them take half a second."""
-        return _compiled(self.source)
 
     def claims(self, fit: Fit) -> list[Claim]:
         """What a clause claims that fits."""
@@ -103,12 +98,9 @@ class Shape:
         return [claim for makes in self.makes for claim in makes(fit)]
 
 
-_compiled = cache(re.compile)
-
-
 def _shape(said: str, claims: Sequence[dict[str, Any]] = (), made_by: str = "", **more: Any) -> Shape:
     makes = [MAKERS[made_by]] if made_by else [Says(**each).of_clause for each in claims]
-    return Shape(source=written_out(said, PARTS), makes=makes, **more)
+    return Shape(pattern=lazy_pattern(written_out(said, PARTS)), makes=makes, **more)
 
 
 def _is_somewhere(place: str) -> bool:

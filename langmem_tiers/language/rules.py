@@ -11,6 +11,7 @@ from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.language.clauses import OPENING_TIME
 from langmem_tiers.language.dates import SPOKEN
 from langmem_tiers.language.key_phrases import FILLER
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, KIN
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import Subject
@@ -327,8 +328,8 @@ def _rule(said: str, accept: str = "", other_than: str = "", *, timed: bool = Tr
     checks = [_CHECKS[name] for name in accept.split()]
     if verbs := word_set(other_than):
         checks.append(lambda match: match["verb"] not in verbs)
-    pattern = re.compile(f"{OPENING_TIME if timed else ''}{written_out(said, PARTS)}")
-    return Rule(pattern=pattern, accept=tuple(checks), **more)
+    shape = lazy_pattern(f"{OPENING_TIME if timed else ''}{written_out(said, PARTS)}")
+    return Rule(pattern=shape, accept=tuple(checks), **more)
 
 
 RULES = tuple(_rule(**each, family=family) for family, rules in table("rules")["rule"].items() for each in rules)

@@ -17,6 +17,7 @@ from langmem_tiers.language.calendar import (
     WEEKDAY_NAMES,
     WEEKDAY_WRITTEN,
 )
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.numbers import cardinals
 
 
@@ -75,24 +76,24 @@ def any_of(words: Iterable[str]) -> str:
 def named_pattern(section: str, name: str, **parts: str) -> re.Pattern[str]:
     """A pattern of `data/patterns.toml`, with these parts, those of its section, and `COMMON_PARTS`."""
     texts: dict[str, str] = table("patterns")[section]
-    return re.compile(written_out(texts[name], {**COMMON_PARTS, **texts, **parts}))
+    return lazy_pattern(written_out(texts[name], {**COMMON_PARTS, **texts, **parts}))
 
 
 def finds(section: str, name: str, **parts: str) -> Callable[[str], bool]:
     """A check whether a text contains a pattern of `data/patterns.toml`."""
-    pattern = named_pattern(section, name, **parts)
-    return lambda text: pattern.search(text) is not None
+    looked_for = named_pattern(section, name, **parts)
+    return lambda text: looked_for.search(text) is not None
 
 
 def named_patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
     """Patterns that are listed under one name in `data/patterns.toml`."""
     texts = table("patterns")[section]
-    return tuple(re.compile(written_out(each, {**COMMON_PARTS, **texts})) for each in texts[name])
+    return tuple(lazy_pattern(written_out(each, {**COMMON_PARTS, **texts})) for each in texts[name])
 
 
 def contractions(section: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     """The contractions of a section of `data/contractions.toml`, each with what it stands for."""
-    return tuple((re.compile(one_line(each["short"])), each["long"]) for each in table("contractions")[section])
+    return tuple((lazy_pattern(one_line(each["short"])), each["long"]) for each in table("contractions")[section])
 
 
 def units(*kinds: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from html import unescape
 
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.name_matching import in_latin
 
 # How instructions are worded: patterns for lower-case text with single blanks, by their effect.
@@ -126,7 +127,7 @@ _PHRASINGS: dict[str, tuple[str, ...]] = {
         r"(?:with|to|on|for)\b",
     ),
 }
-_PATTERNS = tuple((reason, re.compile(pattern)) for reason, patterns in _PHRASINGS.items() for pattern in patterns)
+_PATTERNS = tuple((reason, lazy_pattern(wording)) for reason, wordings in _PHRASINGS.items() for wording in wordings)
 # Flags of regions are written with tag characters; elsewhere these, and direction overrides, only hide text.
 _REGION_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,10}\U000e007f")
 _HIDDEN = re.compile("[\U000e0000-\U000e007f\u202d\u202e]|[\u200b-\u200d\u2060\ufeff]{8,}|[\U000e0100-\U000e01ef]{3,}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.word_lists import listed
 from langmem_tiers.language.words import FUNCTION_WORDS, STOPWORDS
 from langmem_tiers.trust.secret_patterns import SecretRule
@@ -228,11 +229,11 @@ def _says_what_it_is(word: str) -> bool:
 
 def _rule(
     kind: str,
-    pattern: str,
+    said: str,
     hints: tuple[str, ...],
     holds: Callable[[str, re.Match[str]], bool] = _is_password,
 ) -> SecretRule:
-    return SecretRule(kind=kind, hints=hints, pattern=re.compile(pattern), holds=holds, folded=True)
+    return SecretRule(kind=kind, hints=hints, pattern=lazy_pattern(said), holds=holds, folded=True)
 
 
 PASSWORDS = (

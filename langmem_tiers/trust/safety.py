@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 from itertools import accumulate
 
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.language.name_matching import in_latin
 from langmem_tiers.language.sentences import straight
 
@@ -127,7 +128,7 @@ _WORDINGS: dict[str, tuple[str, ...]] = {
     ),
 }
 _PATTERNS = tuple(
-    (effect, re.compile(wording, re.IGNORECASE)) for effect, wordings in _WORDINGS.items() for wording in wordings
+    (effect, lazy_pattern(wording, re.IGNORECASE)) for effect, wordings in _WORDINGS.items() for wording in wordings
 )
 # What each of these wordings has one of: most sentences have none.
 _TOUCHING = """
@@ -149,7 +150,7 @@ _RAISES = re.compile(
 )
 # What a heading, or the line above a list, says of all that stands below it, in one word.
 _LEADS = tuple(
-    (word, re.compile(wording, re.IGNORECASE))
+    (word, lazy_pattern(wording, re.IGNORECASE))
     for word, wording in {
         "Never": r"\b(?:never|don'?ts?|do not|(?:must|should|may|can|need) ?(?:not|n't)|cannot|forbidden|prohibited"
         r"|avoid|stop)\b(?! (?:forget|fail|miss|skip|omit|worry))",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from langmem_tiers.language.lazy_patterns import lazy_pattern
 from langmem_tiers.trust.stand_ins import entropy, is_stand_in
 
 
@@ -53,12 +54,12 @@ _ALNUM, _URL_SAFE, _HEX = "[A-Za-z0-9]", r"[\w-]", "[0-9a-f]"
 
 def _prefixed(kind: str, prefix: str, body: str, *hints: str) -> SecretRule:
     """A token by its prefix, which is its hint unless another is given."""
-    pattern = re.compile(f"(?<!{_ALNUM}){prefix}{body}", re.ASCII)
-    return SecretRule(kind=kind, hints=hints or (prefix,), pattern=pattern)
+    token = lazy_pattern(f"(?<!{_ALNUM}){prefix}{body}", re.ASCII)
+    return SecretRule(kind=kind, hints=hints or (prefix,), pattern=token)
 
 
-def _scrambled(kind: str, pattern: str, *hints: str) -> SecretRule:
-    return SecretRule(kind=kind, hints=hints, pattern=re.compile(pattern, re.ASCII), holds=scrambled)
+def _scrambled(kind: str, said: str, *hints: str) -> SecretRule:
+    return SecretRule(kind=kind, hints=hints, pattern=lazy_pattern(said, re.ASCII), holds=scrambled)
 
 
 def _has_body(value: str, match: re.Match[str]) -> bool:
@@ -123,11 +124,11 @@ _MIXED = re.compile("[0-9+/=]|[a-z][A-Z]")
 _HASH = re.compile("[0-9a-f]{40}")
 
 TOKENS = (
-    SecretRule(kind="private key", hints=("PRIVATE KEY",), pattern=re.compile(_PEM), holds=_has_body),
+    SecretRule(kind="private key", hints=("PRIVATE KEY",), pattern=lazy_pattern(_PEM), holds=_has_body),
     SecretRule(
         kind="private key",
         hints=("Private-Lines:",),
-        pattern=re.compile(r"Private-Lines: \d{1,4}\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{4,}(?:\r?\n|\Z))+)"),
+        pattern=lazy_pattern(r"Private-Lines: \d{1,4}\r?\n(?P<secret>(?:[A-Za-z0-9+/=]{4,}(?:\r?\n|\Z))+)"),
     ),
     _prefixed("anthropic key", "sk-ant-", _URL_SAFE + "{20,}"),
     _prefixed("openai key", "sk-(?:proj|svcacct|admin|None)-", _URL_SAFE + "{20,}", "sk-"),
@@ -137,13 +138,13 @@ TOKENS = (
     SecretRule(
         kind="aws key",
         hints=("AKIA", "ASIA", "AWS", "aws"),
-        pattern=re.compile("(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"),
+        pattern=lazy_pattern("(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"),
         holds=lambda value, match: scrambled(value, match) and _is_no_hash(value, match),
     ),
     SecretRule(
         kind="aws key",
         hints=("secret",),
-        pattern=re.compile(
+        pattern=lazy_pattern(
             r"\b(?:aws|amazon)\b[^\n]{0,40}?\bsecret\b[^\n]{0,25}?(?<![\w/+])(?P<secret>[a-z0-9/+]{40})(?![\w/+=])",
             re.ASCII,
         ),
@@ -169,12 +170,12 @@ TOKENS = (
     SecretRule(
         kind="jwt",
         hints=("eyJ",),
-        pattern=re.compile(r"(?<![\w-])eyJ[\w-]{10,}(?:\.[\w-]{10,}\.[\w-]*(?:\.[\w-]+){0,2})", re.ASCII),
+        pattern=lazy_pattern(r"(?<![\w-])eyJ[\w-]{10,}(?:\.[\w-]{10,}\.[\w-]*(?:\.[\w-]+){0,2})", re.ASCII),
     ),
     SecretRule(
         kind="bearer token",
         hints=("bearer", "authorization"),
-        pattern=re.compile(
+        pattern=lazy_pattern(
             r"(?:(?P<header>authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:basic|bearer|token)\s+)|\bbearer\s+)"
             r"(?P<secret>[\w.~+/=-]{16,})",
             re.ASCII,
@@ -185,10 +186,10 @@ TOKENS = (
     SecretRule(
         kind="kubernetes secret",
         hints=("kind:",),
-        pattern=re.compile(_YAML_VALUE, re.ASCII | re.MULTILINE),
+        pattern=lazy_pattern(_YAML_VALUE, re.ASCII | re.MULTILINE),
         holds=_in_manifest,
     ),
-    SecretRule(kind="bearer token", hints=("curl",), pattern=re.compile(_CURL_HEADER, re.ASCII), holds=_varied),
+    SecretRule(kind="bearer token", hints=("curl",), pattern=lazy_pattern(_CURL_HEADER, re.ASCII), holds=_varied),
     _prefixed("signature", "[?&;]sig=", "[A-Za-z0-9%/+=]{30,}", "sig="),
 )
 
@@ -231,7 +232,7 @@ CARDS = (
     SecretRule(
         kind="card code",
         hints=("cvv", "cvc"),
-        pattern=re.compile(r"\bcv[vc]2?\b[^\d\n]{0,12}(?P<secret>\d{3,4})(?!\d)", re.ASCII),
+        pattern=lazy_pattern(r"\bcv[vc]2?\b[^\d\n]{0,12}(?P<secret>\d{3,4})(?!\d)", re.ASCII),
         folded=True,
     ),
 )
@@ -300,16 +301,16 @@ def _opens(value: str, match: re.Match[str]) -> bool:
 
 
 CODES = (
-    SecretRule(kind="pin", hints=("pin",), pattern=re.compile(_PIN, re.ASCII), folded=True),
+    SecretRule(kind="pin", hints=("pin",), pattern=lazy_pattern(_PIN, re.ASCII), folded=True),
     SecretRule(
         kind="access code",
         hints=("code", "combination", "combo", "open", "unlock"),
-        pattern=re.compile(_OF_LOCK, re.ASCII),
+        pattern=lazy_pattern(_OF_LOCK, re.ASCII),
         holds=_opens,
         folded=True,
     ),
     SecretRule(
-        kind="access code", hints=("code",), pattern=re.compile(_BACKUP_CODES, re.ASCII), holds=_opens, folded=True
+        kind="access code", hints=("code",), pattern=lazy_pattern(_BACKUP_CODES, re.ASCII), holds=_opens, folded=True
     ),
-    SecretRule(kind="seed phrase", hints=("phrase", "words", "mnemonic"), pattern=re.compile(_SEED), folded=True),
+    SecretRule(kind="seed phrase", hints=("phrase", "words", "mnemonic"), pattern=lazy_pattern(_SEED), folded=True),
 )

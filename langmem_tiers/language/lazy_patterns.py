@@ -1,0 +1,35 @@
+"""Patterns that are compiled when they are first used: to compile them all takes a second. No business logic."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any, cast
+
+
+def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+    """A regular expression that is compiled when it is first used, and checked no earlier.
+
+    It has what a compiled one has; functions of `re` do not take it as an argument.
+    """
+    return cast("re.Pattern[str]", _Lazy(source, flags))
+
+
+class _Lazy:
+    """What stands for a pattern; what is asked of it is kept as its own."""
+
+    def __init__(self, source: str, flags: int) -> None:
+        self.pattern = source
+        self._flags = flags
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern itself."""
+        return re.compile(self.pattern, self._flags)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        asked = getattr(self.compiled, name)
+        setattr(self, name, asked)
+        return asked
