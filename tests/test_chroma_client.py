@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from langmem_tiers.errors import InvalidInput, ServerUnreachable
-from langmem_tiers.storage.chroma_client import ChromaServer, Named
+from langmem_tiers.storage.chroma_client import ChromaServer, Named, Place
 
 COLLECTION = {
     "id": str(uuid4()),
@@ -110,3 +110,22 @@ def test_a_wrong_password_is_a_server_that_does_not_answer(guarded):
         server.ask()
     assert "guessed" not in str(caught.value)
     server.close()
+
+
+def test_a_vector_that_no_search_reaches_is_sent_again_three_times_and_then_told_of(
+    guarded, asked, monkeypatch, caplog
+):
+    monkeypatch.setitem(ANSWERS, "shard", COLLECTION | {"metadata": {"deleted_from": True}})
+    server = ChromaServer(f"http://alice:s%40cret@127.0.0.1:{guarded}")
+    place = Place(COLLECTION["name"], COLLECTION["id"])
+    server.upsert(place, "mark", Named(["1.0"], np.eye(1, 4, dtype=np.float32)))
+    assert (_upserts(asked), caplog.text) == (1, "")
+    server.upsert(place, "mark", Named(["2.0"], np.eye(1, 4, dtype=np.float32)))
+    server.close()
+    assert _upserts(asked) == 1 + 4
+    (told,) = caplog.records
+    assert (told.event, told.collection, told.count) == ("vectors_not_reached", "shard", 1)
+
+
+def _upserts(asked):
+    return sum(each.endswith("/upsert") for each in asked)

@@ -262,7 +262,7 @@ class Target:
         from langmem_tiers.paths import shown
 
         where = [] if self.path is None else ["--path", shown(self.path)]
-        where += [] if self.chroma is None else ["--chroma", self.chroma]
+        where += [] if self.chroma is None else ["--chroma", shown(self.chroma)]
         embedder = [] if self.embedder == DEFAULT_EMBEDDER else ["--embedder", self.embedder]
         user = user_of(space)
         whose, named = ([], ["--space", space]) if user is None else (["--user", user], [])

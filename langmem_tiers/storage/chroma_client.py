@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +17,9 @@ from langmem_tiers.paths import is_web_address
 from langmem_tiers.storage.chroma_queries import Queries
 from langmem_tiers.storage.embedding_cache import Vectors
 from langmem_tiers.storage.spread import chosen
-from langmem_tiers.telemetry.logs import Sparing
+from langmem_tiers.telemetry.logs import Sparing, say
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 Found = list[tuple[str, float]]
 """The names of vectors, each with its distance, nearest first."""
@@ -135,13 +137,10 @@ class ChromaServer:
             return
         with self._translated():
             collection = self._as_it_is(place)
-            left = Named([f"{mark}:{name}" for name in vectors.names], vectors.matrix)
-            _send(collection, mark, left)
-            # Chroma gives the places of deleted vectors to new ones, of which HNSW then may not reach some; sent again,
-            # they are linked anew (docs/scaling.md#what-is-found).
-            for _ in range(_AGAIN if _DELETED_FROM in (collection.metadata or {}) else 0):
-                left = _not_found(collection, left)
-                _send(collection, mark, left)
+            sent = Named([f"{mark}:{name}" for name in vectors.names], vectors.matrix)
+            _send(collection, mark, sent)
+            if _DELETED_FROM in (collection.metadata or {}):
+                _link_anew(collection, mark, sent)
 
     def delete(self, place: Place, names: Sequence[str]) -> None:
         """Remove vectors; unknown names are ignored."""
@@ -385,6 +384,22 @@ def _send(collection: Any, mark: str, vectors: Named) -> None:
         some = slice(start, start + _BATCH)
         names = [*vectors.names[some]]
         collection.upsert(ids=names, embeddings=vectors.matrix[some], metadatas=[{"space": mark}] * len(names))
+
+
+def _link_anew(collection: Any, mark: str, sent: Named) -> None:
+    """Send again what no search finds.
+
+    Chroma gives the places of deleted vectors to new ones, of which HNSW then may not reach some; sent again, they are
+    linked anew (docs/scaling.md#what-is-found).
+    """
+    left = _not_found(collection, sent)
+    for _ in range(_AGAIN):
+        if not left.names:
+            return
+        _send(collection, mark, left)
+        left = _not_found(collection, left)
+    if left.names:
+        say(log, logging.WARNING, "vectors_not_reached", collection=collection.name, count=len(left.names))
 
 
 def _not_found(collection: Any, vectors: Named) -> Named:
