@@ -60,11 +60,27 @@ def _least_of_best(shares: NDArray[np.float64], most: int) -> float:
     return float(np.partition(shares, last)[last]) if last > 0 else 0.0
 
 
-def coverage(holding: Sequence[Held], total: int) -> Covered:
+def coverage(holding: Sequence[Held], total: int, codes: Sequence[int] = ()) -> Covered:
     """The share of a query that records cover, given the records `holding` each word, out of `total` records.
 
     Words are weighted by inverse document frequency as in BM25 (Robertson and Zaragoza 2009): rare ones count more.
+    `codes` are the places of words such as an order number: who has these has what is asked for, whatever words it is
+    asked in.
     """
+    covered = _coverage(holding, total)
+    held = [holding[place] for place in codes if place < len(holding) and any(map(len, holding[place]))]
+    return _at_least(covered, _coverage(held, total)) if held else covered
+
+
+def _at_least(covered: Covered, least: Covered) -> Covered:
+    """What is covered, where the records of `least`, which are among the others, cover no less."""
+    shares = covered.shares.copy()
+    places = np.searchsorted(covered.numbers, least.numbers)
+    shares[places] = np.maximum(shares[places], least.shares)
+    return Covered(covered.numbers, shares)
+
+
+def _coverage(holding: Sequence[Held], total: int) -> Covered:
     weights = [rarity(len(said) + len(place), total) for said, place in holding]
     parts = list(_weighed(holding, weights))
     if not parts:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.content import content_hash
-from langmem_tiers.language.words import searchable, stem, words
+from langmem_tiers.language.words import codes, searchable, stem, words
 from langmem_tiers.matching import Held, coverage, matched
 from langmem_tiers.records import FOUND, GAVE_WAY
 from langmem_tiers.settings import RecallSettings
@@ -170,7 +170,7 @@ def _keyword(aside: Sequence[Entry], terms: Sequence[str]) -> NDArray[np.float64
     """The share of the words that each entry covers; NaN if none has any of them."""
     said = [{*map(stem, words(searchable(" ".join((each.content, *each.tags)))))} for each in aside]
     placed = [{*map(stem, words(searchable(each.category)))} for each in aside]
-    covered = coverage([_holding(stem(term), said, placed) for term in terms], len(aside))
+    covered = coverage([_holding(stem(term), said, placed) for term in terms], len(aside), codes(terms))
     numbers = np.arange(len(aside))
     return covered.of(numbers) if len(covered.numbers) else np.full(len(aside), np.nan)
 

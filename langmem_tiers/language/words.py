@@ -41,6 +41,7 @@ _SYLLABLE = re.compile(f"[{_CJK}]|[{_UNSPACED_LETTERS}][{_UNSPACED_MARKS}]*")
 _LETTERS = rf"(?:[^\W_{_CJK}{_UNSPACED_LETTERS}]++|[{_MARKS}]++)++"
 _WORD = re.compile(f"{_LETTERS}(?:'{_LETTERS})*+|{_SYLLABLE.pattern}")
 _ASCII_WORD = re.compile("[a-z0-9]+(?:'[a-z0-9]+)*")
+_CODE = re.compile(r"(?=[^\W_]{4,40}$)[a-z0-9]*[a-z]\d[a-z]*\d[a-z0-9]*|(?!\d*000$)\d{5,40}")
 _CLITIC = re.compile("'(?:s|m|re|ve|ll|d)$")
 _CJK_PLEASANTRIES = re.compile(
     "你好吗?|您好|谢谢你?|謝謝|多谢|好的|再见|早上好|晚上好|晚安|ありがとう(?:ございます)?|こんにちは|こんばんは|おはよう(?:ございます)?"
@@ -86,6 +87,18 @@ def meaningful_words(text: str) -> list[str]:
     """The words that are neither function words nor pleasantries; numbers count."""
     shown = text if text.isascii() else _CJK_PLEASANTRIES.sub(" ", text[:LOOKED_AT])
     return [word for word in words(shown) if word not in STOPWORDS]
+
+
+def codes(said: Sequence[str]) -> tuple[int, ...]:
+    """The places of the words that stand for one thing only, such as the number of an order or of a flight.
+
+    Those are letters with two digits or more behind them, or five digits; no years, times and round numbers.
+
+    Example:
+        >>> codes(["order", "x03646", "of", "2024", "19th"])
+        (1,)
+    """
+    return tuple(place for place, word in enumerate(said) if _CODE.fullmatch(word))
 
 
 def is_trivial(text: str, least: int = 3) -> bool:

@@ -20,6 +20,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.columns import tuples
 from langmem_tiers.language.first_person import PREFERS, TELLS
 from langmem_tiers.language.questions import asks_advice, spans
+from langmem_tiers.language.words import codes
 from langmem_tiers.matching import Covered, Values, coverage, matched
 from langmem_tiers.recall import scoring
 from langmem_tiers.recall.request import Query, RecallRequest
@@ -75,7 +76,7 @@ class ByWords:
 def by_words(source: SpaceSnapshot, query: Query, request: RecallRequest) -> ByWords:
     """What contains a word of the query."""
     later, only, wanted = _said_later(source), _only(source, request), request.settings.candidates
-    covered = coverage(*source.store.words.holding(source.drawers_at, query.terms))
+    covered = coverage(*source.store.words.holding(source.drawers_at, query.terms), codes(query.terms))
     found = ByWords(covered=covered, hits={}, later=later, only=only)
     best = covered.best(found.most(wanted) if only is None else len(covered.numbers))
     return replace(found, hits=_best(best, wanted, later, only))

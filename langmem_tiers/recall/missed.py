@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.knowledge_graph import entity_lookup
 from langmem_tiers.knowledge_graph.wording import date_words
-from langmem_tiers.language.words import stem, words
+from langmem_tiers.language.words import codes, stem, words
 from langmem_tiers.matching import coverage
 from langmem_tiers.recall import candidates
 from langmem_tiers.recall.derived_hits import LOOKED_AT
@@ -83,7 +83,7 @@ def _message(search: Search, space: str, number: int) -> Missed:
 def _places(search: Search, source: SpaceSnapshot, number: int) -> dict[str, int]:
     """How many other messages each channel puts before this one."""
     store, at = source.store, source.drawers_at
-    shares = coverage(*store.words.holding(at, search.query.terms)).best(_EVERY)
+    shares = coverage(*store.words.holding(at, search.query.terms), codes(search.query.terms)).best(_EVERY)
     before = {"keyword": sum(1 for share in shares.values() if share >= shares.get(number, 0.0)) - (number in shares)}
     if search.vector is not None and store.vectors is not None:
         most = search.request.settings.candidates

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select
 
 from langmem_tiers.errors import InvalidVector
+from langmem_tiers.language.words import codes
 from langmem_tiers.matching import Held, coverage, matched
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import change_log, embedding_cache
@@ -246,7 +247,7 @@ def _keyword(state: _State, connection: Connection, terms: Sequence[str]) -> Col
         held = _renewed(known, unread[term], [next(read) for _ in unread[term]])
         state.words[term] = _Listed(held, len(state.changed))
         holding.append(held)
-    covered = coverage(holding, len(state.notes))
+    covered = coverage(holding, len(state.notes), codes(terms))
     return covered.of(state.numbers) if len(covered.numbers) else np.full(len(state.notes), np.nan)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from sqlalchemy import Connection, func, select
 
+from langmem_tiers.language.words import codes
 from langmem_tiers.matching import Covered, coverage, matched
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import embedding_cache
@@ -52,7 +53,7 @@ class ServerNotes:
         if not total or not kinds:
             return []
         wanted = [(term, *ALL) for term in terms[:MOST_TERMS]]
-        covered = coverage(keyword_index.notes.holding(connection, wanted), total)
+        covered = coverage(keyword_index.notes.holding(connection, wanted), total, codes(terms))
         wide = most * _WIDE
         while True:
             numbers = set(covered.best(wide))
