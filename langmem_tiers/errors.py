@@ -49,6 +49,7 @@
     │   ├── LinkRefused           a symbolic link where the memory has a file or folder of its own
     │   ├── ForeignFolder (PermissionError)  a folder or file of another user, or that others may write to
     │   ├── DiskFull
+    │   ├── TooManyFiles          the process may not open another one
     │   ├── DatabaseLocked (TimeoutError)
     │   ├── DatabaseDamaged
     │   ├── ServerUnreachable (ConnectionError)   the database or Chroma server does not answer
@@ -417,6 +418,12 @@ class DiskFull(StorageError):
     """No space is left on the device; nothing of this call was stored."""
 
     way_out = "Free some space and repeat the call: nothing is stored twice."
+
+
+class TooManyFiles(StorageError):
+    """The process has as many files open as it may; nothing of this call was stored."""
+
+    way_out = "Raise the limit (`ulimit -n`), or use fewer spaces at the same time, and repeat the call."
 
 
 class DatabaseLocked(StorageError, TimeoutError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -31,7 +32,7 @@ from langmem_tiers.records import Listener
 from langmem_tiers.settings import Settings
 from langmem_tiers.settings_layers import LayeredSettings, with_more
 from langmem_tiers.storage.usages import Usage, UsageKey
-from langmem_tiers.store import OpenSpaces, SpaceStore
+from langmem_tiers.store import Held, OpenSpaces, SpaceStore
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
@@ -48,8 +49,20 @@ _MOST_THREADS = 64
 _SOONEST = 1.0
 # Seconds until a space is tried again that is being deleted, or whose embedder is away.
 _RETRY = 5.0
+# Of the files that this process may open, the share that open spaces may take.
+_OF_FILES = 0.75
 # Database connections, locks and threads do not survive a fork.
 _AFTER_FORK = "Open the memory in each process, after the fork."
+
+
+def _files_allowed() -> int:
+    """How many files this process may open; a large number where nothing says so, as on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return sys.maxsize
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if most == resource.RLIM_INFINITY else most
 
 
 class Runtime:
@@ -79,7 +92,7 @@ class Runtime:
         self.access = access
         self._model = model
         self._embedder = None if embedder is None else self._guarded(embedder)
-        self._spaces = OpenSpaces(self._open_space, self.settings.storage.memory_mb * 1_000_000, leave=self._leave)
+        self._spaces = OpenSpaces(self._open_space, self._most_held(), leave=self._leave)
         self._other_embedders: dict[str, str] = {}
         self._listeners: list[Listener] = []
         self._used = None if backend.queue is None else leasing.UsedSpaces(backend.queue)
@@ -313,6 +326,9 @@ class Runtime:
 
     def _ways(self, name: str) -> str:
         return resting.ways_of(self.layered.of(name), self.embedding_model)
+
+    def _most_held(self) -> Held:
+        return Held(self.settings.storage.memory_mb * 1_000_000, int(_OF_FILES * _files_allowed()))
 
     def _leave(self, store: SpaceStore) -> None:
         """What is kept of a space that is about to be closed; a failure must not prevent that."""

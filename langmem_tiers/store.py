@@ -49,6 +49,8 @@ log = logging.getLogger(__name__)
 
 # Bytes that an open space takes without its drawers, for connections and their pages; and its Chroma client.
 _OPEN, _CHROMA = 4_000_000, 10_000_000
+# Files that are open for it, with three connections to its database; and for its Chroma client.
+_FILES, _CHROMA_FILES = 8, 14
 # So many spaces are closed at once beside those who use others.
 _CLOSERS = 2
 # Seconds after which whoever holds the right to a task on a server has lost it.
@@ -67,6 +69,16 @@ class AtRest(NamedTuple):
     ways: str
     indexed: bool
     due: int | None
+
+
+class Held(NamedTuple):
+    """What an open space takes: bytes of memory, with what is mapped from files, and open files."""
+
+    memory: int
+    files: int
+
+
+_NOTHING = Held(0, 0)
 
 
 class SpaceSizes(NamedTuple):
@@ -148,8 +160,8 @@ class SpaceStore(ABC):
         return view
 
     @abstractmethod
-    def bytes_held(self) -> int:
-        """How much memory it takes, about, with what is mapped from files."""
+    def held(self) -> Held:
+        """What it takes while it is open, about."""
 
     @abstractmethod
     def reset_index(self) -> None:
@@ -248,12 +260,14 @@ class FolderStore(SpaceStore):
         of_index = sum(file.stat().st_size for file in files(self.folder))
         return SpaceSizes(str(self.folder), self.database.size(), size(self.folder / "chroma"), of_index)
 
-    def bytes_held(self) -> int:
-        """How much memory it takes, about, with what is mapped from files."""
+    def held(self) -> Held:
+        """What it takes while it is open, about."""
         drawers = self.words.bytes_held() + self.columns.bytes_held()
         drawers += 0 if self.vectors is None else self.vectors.bytes_held()
-        chroma = _CHROMA if self.chroma is not None and self.chroma.owned else 0
-        return _OPEN + drawers + self.graph.bytes_held() + chroma
+        memory = _OPEN + drawers + self.graph.bytes_held()
+        if self.chroma is not None and self.chroma.owned:
+            return Held(memory + _CHROMA, _FILES + _CHROMA_FILES)
+        return Held(memory, _FILES)
 
     def write_index_file(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Write the drawers in memory, or else those in the records, to the file that the next process maps.
@@ -309,9 +323,9 @@ class ServerStore(SpaceStore):
             notes=ServerNotes(database.space, note_vectors),
         )
 
-    def bytes_held(self) -> int:
-        """How much memory it takes, about."""
-        return _ON_SERVER + self.graph.bytes_held()
+    def held(self) -> Held:
+        """What it takes while it is open, about; connections are the server's."""
+        return Held(_ON_SERVER + self.graph.bytes_held(), 0)
 
     def reset_index(self) -> None:
         """Nothing: nothing of the drawers is in memory."""
@@ -334,23 +348,23 @@ class ServerStore(SpaceStore):
 
 @dataclass
 class _Slot:
-    """A space, opened by the first caller; others wait for it. `size` is what it took when it was last used."""
+    """A space, opened by the first caller; others wait for it. `held` is what it took when it was last used."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     store: SpaceStore | None = None
     users: int = 0
-    size: int = 0
+    held: Held = _NOTHING
 
 
 class OpenSpaces:
-    """Hands out open spaces that take at most so many bytes together, or more while more are in use.
+    """Hands out open spaces that take at most so much together, or more while more are in use.
 
     One space stays open, however large it is. The others are closed by a thread, so that nobody waits for their files;
     `leave` is called with each before that.
     """
 
     def __init__(
-        self, open_space: Callable[[str], SpaceStore], most: int, *, leave: Callable[[SpaceStore], None]
+        self, open_space: Callable[[str], SpaceStore], most: Held, *, leave: Callable[[SpaceStore], None]
     ) -> None:
         self._open_space = open_space
         self._leave = leave
@@ -386,7 +400,7 @@ class OpenSpaces:
                 slot.users -= 1
                 self._changed.notify_all()
                 if slot.store is not None:
-                    slot.size = slot.store.bytes_held()
+                    slot.held = slot.store.held()
                 elif slot.users == 0:
                     self._slots.pop(name, None)
                 idle = self._drop_idle()
@@ -445,14 +459,17 @@ class OpenSpaces:
 
     def _drop_idle(self) -> list[SpaceStore]:
         """Evict the least recently used idle spaces until the others are small enough; all, once it is closed."""
-        size = sum(slot.size for slot in self._slots.values())
+        memory = sum(slot.held.memory for slot in self._slots.values())
+        files_open = sum(slot.held.files for slot in self._slots.values())
         dropped: list[SpaceStore] = []
         for name, slot in list(self._slots.items()):
-            if not self._closed and (size <= self._most or len(self._slots) == 1):
+            fits = memory <= self._most.memory and files_open <= self._most.files
+            if not self._closed and (fits or len(self._slots) == 1):
                 break
             if slot.users == 0:
                 del self._slots[name]
-                size -= slot.size
+                memory -= slot.held.memory
+                files_open -= slot.held.files
                 if slot.store is not None:
                     dropped.append(slot.store)
         return dropped

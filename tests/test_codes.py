@@ -49,8 +49,6 @@ def test_letters_with_digits_and_long_numbers_are_codes(word):
     assert codes(["the", word]) == (1,)
 
 
-@pytest.mark.parametrize(
-    "word", ["2024", "1990s", "19th", "30pm", "mp3", "b12", "100gb", "10000", "345000", "ab"]
-)
+@pytest.mark.parametrize("word", ["2024", "1990s", "19th", "30pm", "mp3", "b12", "100gb", "10000", "345000", "ab"])
 def test_years_times_amounts_and_names_of_things_are_none(word):
     assert codes(["the", word]) == ()

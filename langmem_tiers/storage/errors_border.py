@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from langmem_tiers.errors import (
     LinkRefused,
     MemoryTiersError,
     StorageError,
+    TooManyFiles,
 )
 from langmem_tiers.wording import beginning
 
@@ -56,6 +58,8 @@ _INTERRUPTED = "user-defined function raised exception"
 _BY_ERRNO: dict[int, tuple[type[StorageError], str]] = {
     errno.ENOSPC: (DiskFull, "The disk is full"),
     errno.EDQUOT: (DiskFull, "The disk quota is used up"),
+    errno.EMFILE: (TooManyFiles, "No further file can be opened by this process"),
+    errno.ENFILE: (TooManyFiles, "No further file can be opened on this machine"),
     errno.EACCES: (FolderNotWritable, "The folder may not be written"),
     errno.EPERM: (FolderNotWritable, "The folder may not be written"),
     errno.EROFS: (FolderNotWritable, "The file system is read-only"),
@@ -96,7 +100,17 @@ def translated(path: Path) -> Iterator[None]:
 def _known(error: BaseException | None) -> tuple[type[StorageError], str] | None:
     if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
         return DatabaseDamaged, "The database is damaged"
-    return _BY_CODE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return (_why_no_file() if code == sqlite3.SQLITE_CANTOPEN else None) or _BY_CODE.get(code)
+
+
+def _why_no_file() -> tuple[type[StorageError], str] | None:
+    """What keeps this process from opening any file, which SQLite does not tell; None if nothing does."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return _BY_ERRNO.get(error.errno or 0)
+    return None
 
 
 def _named(known: tuple[type[StorageError], str], path: Path, cause: Exception) -> StorageError:
