@@ -322,7 +322,8 @@ def _inflected(phrase: str) -> Iterator[str]:
         yield form + tail
         # Lookups drop articles, too.
         yield " ".join(word for word in (form + tail).split() if word not in _EMPTY)
-    if verb == "be" and rest and rest not in {"a", "an", "in", "at", "on", "about"}:
+    # "Is painted" tells of a colour, and "painted" of what somebody did.
+    if verb == "be" and rest and rest not in {"a", "an", "in", "at", "on", "about"} and not verbs.is_past(rest):
         yield rest
         yield " ".join(word for word in rest.split() if word not in _EMPTY)
 
