@@ -295,12 +295,16 @@ class SpaceUpkeep:
             return examine(store, self.context.embedding_model, deep=arguments.flag(deep, "deep"))
 
     def rebuild(self) -> tuple[str, ...]:
-        """Rebuild the keyword index and the Chroma folder from the records. Returns a line for each thing done.
+        """Rebuild everything that is derived from the records. Returns a line for each thing done.
 
         Altered texts of the search index are put back from their records; altered blocks of receipts and changes of
         dreams, which are served to nobody, are deleted.
 
         Vectors are taken from the embedding cache; any that are missing or unusable are embedded again later.
+
+        At the end the database file of a space in a folder is written anew, which gives its free pages back to the
+        disk. Writes of others wait meanwhile. If there is no room for it on the disk, a line says so, and the file is
+        as it was.
         """
         from langmem_tiers.maintenance.rebuild import rebuild
 

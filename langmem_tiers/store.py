@@ -19,6 +19,7 @@ from filelock import Timeout
 
 from langmem_tiers import private_files
 from langmem_tiers.errors import DatabaseLocked, MemoryClosed, NotInAFolder, ServerUnreachable, StorageError
+from langmem_tiers.knowledge_graph.projection import FILE as GRAPH_FILE
 from langmem_tiers.knowledge_graph.projection import GraphProjection
 from langmem_tiers.models.threads import SpareThreads
 from langmem_tiers.settings import GraphSettings, RecallSettings, StorageSettings
@@ -82,12 +83,14 @@ _NOTHING = Held(0, 0)
 
 
 class SpaceSizes(NamedTuple):
-    """Where a space is kept, and the bytes of its records, of Chroma, and of the index file."""
+    """Where a space is kept, and the bytes of its records, Chroma, index file, graph and other files."""
 
     where: str
     records: int
-    chroma: int
-    index_file: int
+    chroma: int = 0
+    index_file: int = 0
+    graph: int = 0
+    others: int = 0
 
 
 class SpaceStore(ABC):
@@ -257,8 +260,9 @@ class FolderStore(SpaceStore):
 
     def sizes(self) -> SpaceSizes:
         """How many bytes its files take."""
-        of_index = sum(file.stat().st_size for file in files(self.folder))
-        return SpaceSizes(str(self.folder), self.database.size(), size(self.folder / "chroma"), of_index)
+        of_index = sum(size(file) for file in files(self.folder))
+        known = (self.database.size(), size(self.folder / "chroma"), of_index, size(self.folder / GRAPH_FILE))
+        return SpaceSizes(str(self.folder), *known, others=max(0, size(self.folder) - sum(known)))
 
     def held(self) -> Held:
         """What it takes while it is open, about."""
@@ -343,7 +347,7 @@ class ServerStore(SpaceStore):
 
     def sizes(self) -> SpaceSizes:
         """How many bytes its rows take."""
-        return SpaceSizes(self.database.where, self.database.size(), 0, 0)
+        return SpaceSizes(self.database.where, self.database.size())
 
 
 @dataclass

@@ -367,7 +367,8 @@ class SpaceStats:
     `entries` are active ones, `inactive_entries` those put aside. `items` are those of a LangGraph store. `notes` are
     the pieces that all these are searched by. `pending` is how many drawers still wait for their vectors. `index_bytes`
     are those of the file that searching in memory begins with. `bytes_by_kind` says what the bytes are for, where
-    that was asked for: text, keyword index, vectors, receipts, log, other, index file and Chroma.
+    that was asked for: text, keyword index, vectors, receipts, log, other, index file, graph and Chroma. Of a space in
+    a folder, they add up to all files in it.
 
     Of a space in a database, `folder` is its address without a password, `database_bytes` are those of its rows without
     indexes, and there are no files: `chroma_bytes` and `index_bytes` are 0.

@@ -279,7 +279,7 @@ def test_rebuilding_a_healthy_space_changes_nothing_that_is_found_and_embeds_not
     with opened(folder, embedder) as memory:
         alice = memory.user("alice")
         before = found(alice), alice.drawers()
-        assert len(alice.rebuild()) == 4
+        assert len(alice.rebuild()) == 5
         assert alice.flush()
         assert ((found(alice), alice.drawers()), problems(alice)) == (before, [])
     assert embedder.documents_embedded == 0

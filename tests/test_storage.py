@@ -454,8 +454,10 @@ def mounted(disk: Path, size: str):
     )
     if not made or made.returncode:
         pytest.skip("this process may not mount a file system")
-    yield disk
-    subprocess.run(["umount", "-l", disk], check=True)
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
 
 
 @pytest.fixture
@@ -589,9 +591,14 @@ def test_stats_say_what_the_bytes_on_disk_are_for(tmp_path):
     filled(tmp_path)
     with reopened(tmp_path, HashEmbedder()) as memory:
         alice = memory.user("alice")
+        alice.graph.add_entity("Lisbon", type="place")
+        memory.flush()
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        alice = memory.user("alice")
         before = alice.stats(by_kind=True)
-        files = before.database_bytes + before.index_bytes + before.chroma_bytes
-        assert sum(before.bytes_by_kind.values()) == files
+        files = [each.stat().st_size for each in Path(before.folder).rglob("*") if each.is_file()]
+        assert sum(before.bytes_by_kind.values()) == sum(files)
+        assert before.bytes_by_kind["graph"] == (Path(before.folder) / "graph.json").stat().st_size
         assert {kind for kind, size in before.bytes_by_kind.items() if not size} <= {"index file"}
         alice.track([user(f"The violin {n} is in Porto. " * 20, f"n{n}") for n in range(200)], session="s")
         alice.flush()
@@ -599,6 +606,75 @@ def test_stats_say_what_the_bytes_on_disk_are_for(tmp_path):
         assert after.bytes_by_kind["text"] > before.bytes_by_kind["text"] + 200 * 500
         assert after.bytes_by_kind["vectors"] > before.bytes_by_kind["vectors"] + 200 * 128
         assert alice.stats().bytes_by_kind == {}
+
+
+def test_rebuild_gives_the_room_of_dropped_receipts_back_to_the_disk(tmp_path):
+    file = filled(tmp_path)
+    sizes = [file.stat().st_size]
+
+    def after(change, settings=None):
+        with reopened(tmp_path, HashEmbedder(), settings) as memory:
+            change(memory.user("alice"))
+        sizes.append(file.stat().st_size)
+
+    def ask(space):
+        for number in range(64):
+            space.recall(f"Where is the robot {number}?", session=f"v{number}")
+
+    after(rebuilt)
+    after(ask)
+    after(ask, Settings(storage=StorageSettings(receipts_kept=1)))
+    after(rebuilt)
+    filled_once, compact, asked, dropped, at_last = sizes
+    assert compact <= filled_once
+    assert at_last < dropped
+    assert at_last - compact < (asked - compact) / 2
+    assert pragma(file, "freelist_count") == 0
+
+
+def rebuilt(space) -> str:
+    """Rebuild a space; what the line about the database file says."""
+    (line,) = [line for line in space.rebuild() if line.startswith("database file: ")]
+    assert space.flush()
+    return line
+
+
+def test_rebuild_says_what_keeps_the_file_from_getting_smaller_at_once(tmp_path):
+    file = filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder(), HASTY) as memory, closing(sqlite3.connect(file)) as other:
+        other.isolation_level = None
+        alice = memory.user("alice")
+        other.execute("BEGIN")
+        (messages,) = other.execute("SELECT count(*) FROM drawers").fetchone()
+        line = rebuilt(alice)
+        assert "smaller once another process has ended what it reads" in line
+        assert other.execute("SELECT count(*) FROM drawers").fetchone() == (messages,)
+        other.execute("COMMIT")
+        assert "without free pages" in rebuilt(alice)
+        assert len(other.execute("SELECT * FROM drawers").fetchall()) == messages
+
+
+def test_on_a_full_disk_rebuild_leaves_the_file_as_it_is_and_takes_no_room(tmp_path):
+    with mounted(tmp_path / "disk", "32m") as disk:
+        wide = HashEmbedder(4096)
+        with reopened(disk / "m", wide) as memory:
+            alice = memory.user("alice")
+            alice.track([user(f"The robot {n} is here.", f"{n}") for n in range(300)], session="s")
+            alice.flush()
+        (file,) = disk.rglob("memory.db")
+        ballast = disk / "ballast"
+        with reopened(disk / "m") as memory:
+            alice = memory.user("alice")
+            rebuilt(alice)  # the index file is without vectors from here on
+            size, before = file.stat().st_size, alice.drawers()
+            ballast.write_bytes(bytes(shutil.disk_usage(disk).free - size // 2))
+            assert "its free pages stay in it (The disk is full" in rebuilt(alice)
+            assert shutil.disk_usage(disk).free > size // 4
+            alice.track([user("The robot is still heard.")], session="s")
+            assert alice.drawers()[:-1] == before
+            ballast.unlink()
+            assert "without free pages" in rebuilt(alice)
+            assert [each.check for each in alice.doctor() if each.level == "problem"] == []
 
 
 def index_pages(file: Path, *first: str) -> int:

@@ -1,4 +1,4 @@
-"""Rebuilding projections from the records: statements, keyword indexes, the graph, vectors, Chroma."""
+"""Rebuilding projections from the records: statements, keyword indexes, the graph, vectors, Chroma; a compact file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from langmem_tiers.background.embedding import SOURCES
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.content import content_hash
-from langmem_tiers.errors import ServerUnreachable, StorageError
+from langmem_tiers.errors import DatabaseDamaged, ServerUnreachable, StorageError
 from langmem_tiers.knowledge.document_text import of_text
 from langmem_tiers.knowledge.episode_writer import searched_texts
 from langmem_tiers.records import Episode
@@ -41,21 +41,37 @@ from langmem_tiers.writing.turns import Span
 
 _STRIDE = 1000
 _NO_VECTORS = "vectors: left alone, this memory was opened for keyword search only"
+_NOT_FOLDED = "database file: written anew, and smaller once another process has ended what it reads"
 
 
 def rebuild(store: SpaceStore, model: str | None, settings: Settings) -> tuple[str, ...]:
-    """Rebuild everything derived from the records; one line for each thing done."""
-    # Statements first: rebuilding the index tells processes with drawers in memory to read them again.
-    lines = (
-        *(*_altered_logs(store), *_note_texts(store, settings)),
+    """Rebuild everything derived from the records, and compact their file; one line for each thing done."""
+    return (
+        *_altered_logs(store),
+        *_note_texts(store, settings),
+        # Before the index: rebuilding that tells processes with drawers in memory to read them again.
         _statements(store, settings.text.chunk_characters),
-        *(_keyword_index(store), *_note_index(store), *_graph(store)),
+        _keyword_index(store),
+        *_note_index(store),
+        *_graph(store),
+        *_vectors_and_files(store, model),
+        # Last, as everything before it leaves free pages.
+        *_database_file(store),
     )
+
+
+def _vectors_and_files(store: SpaceStore, model: str | None) -> Iterator[str]:
+    """Rebuild what is searched by meaning, where it is kept; a line for each thing done."""
     if model is None:
-        return (*lines, *_index_file(store), _NO_VECTORS)
+        yield from _index_file(store)
+        yield _NO_VECTORS
+        return
+    yield _vectors(store, model)
     if store.chroma is None:
-        return (*lines, _vectors(store, model), *_on_server(store))
-    return (*lines, _vectors(store, model), *_index_file(store), _projection(store))
+        yield from _on_server(store)
+    else:
+        yield from _index_file(store)
+        yield _projection(store)
 
 
 # Logs.
@@ -264,3 +280,20 @@ def _projection(store: SpaceStore) -> str:
         return "Chroma: left alone, another process owns it"
     chroma.rebuild()
     return f"Chroma: {counted(len(chroma.ids()), 'vector')} in a fresh folder"
+
+
+# The database file.
+
+
+def _database_file(store: SpaceStore) -> Iterator[str]:
+    """Give the free pages of the file back to the disk; a line that says so, if the space has a file."""
+    if store.folder is None:
+        return
+    try:
+        folded = store.in_folder.file.rewrite()
+    except DatabaseDamaged:
+        raise
+    except StorageError as error:
+        yield f"database file: its free pages stay in it ({error.message})"
+    else:
+        yield "database file: written anew, without free pages" if folded else _NOT_FOLDED

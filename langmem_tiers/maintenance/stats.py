@@ -42,9 +42,10 @@ def stats(store: SpaceStore, model: str | None, *, by_kind: bool = False) -> Spa
 
 
 def _parts(connection: Connection, held: SpaceSizes, *, in_files: bool) -> Mapping[str, int]:
-    """The bytes of a space by what they are for; free pages and the write-ahead log are "other", too."""
+    """The bytes of a space by what they are for; free pages, the write-ahead log and small files are "other", too."""
     parts = inspection.bytes_by_kind(connection)
     if not in_files:
         return parts
-    other = parts["other"] + max(0, held.records - sum(parts.values()))
-    return {**parts, "other": other, "index file": held.index_file, "Chroma": held.chroma}
+    other = parts["other"] + max(0, held.records - sum(parts.values())) + held.others
+    in_own_files = {"index file": held.index_file, "graph": held.graph, "Chroma": held.chroma}
+    return {**parts, "other": other, **in_own_files}

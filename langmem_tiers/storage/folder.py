@@ -239,9 +239,13 @@ def sweep_deleted(memory: Path) -> None:
         shutil.rmtree(leaving, ignore_errors=True)
 
 
-def size(folder: Path) -> int:
-    """Bytes in a folder and below."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def size(path: Path) -> int:
+    """Bytes of a file, or of the files in a folder and below; one that is not there, or goes meanwhile, has none."""
+    total = 0
+    for file in (path, *path.rglob("*")):
+        with suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
 
 
 def _holds_other_things(path: Path, prompts: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
@@ -184,7 +184,7 @@ class SqliteFile(Database):
             connection = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
             try:
                 connection.execute("PRAGMA secure_delete=ON")
-                connection.execute("VACUUM")
+                _vacuum(connection)
                 turn.begun = True
                 busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             finally:
@@ -214,6 +214,18 @@ class SqliteFile(Database):
     def close(self) -> None:
         """Close every connection; the last one folds the write-ahead log into the file."""
         self._engine.dispose()
+
+
+def _vacuum(connection: sqlite3.Connection) -> None:
+    """Write the file anew; if that fails, the log gives back what it took meanwhile."""
+    try:
+        connection.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        # Whoever holds the lock would be waited for once more.
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        raise
 
 
 def _seal_what_is_written(connection: Connection, tables: Sequence[Table]) -> None:
