@@ -201,7 +201,11 @@ class StorageSettings(_Frozen):
         default=None,
         description="The Chroma server of a memory on PostgreSQL, such as http://host:8000; several with commas.",
     )
-    receipts_kept: int = Field(default=1000, ge=1, description="Receipts kept in a space; older ones are dropped.")
+    receipts_kept: int = Field(
+        default=1000,
+        ge=1,
+        description="Receipts kept in a space; with every 32nd, older ones are dropped.",
+    )
     embed_batch: int = Field(
         default=128, ge=1, description="Texts embedded at once; closing waits for two batches at most."
     )
