@@ -361,6 +361,43 @@ def test_ctrl_c_while_sqlite_hashes_a_text_is_ctrl_c_and_leaves_everything_as_it
         EVERYTHING[method](alice)
 
 
+def interrupt_the_commit(event):
+    """What raises KeyboardInterrupt within the next commit of a change: before ("c_call") or after ("c_return") it."""
+
+    def interrupt(frame, happened, called):
+        if happened == event and frame.f_code.co_name == "do_commit" and called.__name__ == "commit" and writes(frame):
+            signal.raise_signal(signal.SIGINT)
+
+    return interrupt
+
+
+def writes(frame):
+    """Whether it was called, however far above, by `SqliteFile.writing`."""
+    code = SqliteFile.writing.__wrapped__.__code__
+    return frame is not None and (frame.f_code is code or writes(frame.f_back))
+
+
+@pytest.mark.parametrize("method", ["track", "recall", "rebuild"])
+@pytest.mark.parametrize("event", ["c_call", "c_return"])
+def test_ctrl_c_within_a_commit_is_ctrl_c_and_the_next_write_works(tmp_path, method, event):
+    filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        drawers = len(alice.drawers())
+        try:
+            sys.setprofile(interrupt_the_commit(event))
+            with pytest.raises(KeyboardInterrupt):
+                EVERYTHING[method](alice)
+        finally:
+            sys.setprofile(None)
+        kept = int(method == "track" and event == "c_return")
+        assert len(alice.drawers()) == drawers + kept
+        EVERYTHING[method](alice)
+        alice.track([user("After it.")], session="s")
+        assert alice.drawers()[-1].content == "After it."
+        assert not [each for each in alice.doctor() if each.level == "error"]
+
+
 def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_opened_again(tmp_path):
     file = filled(tmp_path)
     memory = reopened(tmp_path, HashEmbedder(), HASTY)

@@ -101,20 +101,29 @@ class SqliteFile(Database):
         self._require_writable()
         with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
             connection = any_connection.execution_options(**{WRITES: True})
-            _seal_what_is_written(connection, seals.EVERYTHING if durable else seals.NOTES)
-            # Closed in any case: with a statement that was refused, the file would stay open after the connection.
-            with closing(connection.connection.cursor()) as cursor:
-                try:
-                    _wait_for_locks(connection.connection, 0)
-                    self._begin_writing(cursor.execute, durable=durable)
-                    with connection.begin():
-                        turn.begun = True
-                        yield connection
-                        self._require_there()
-                finally:
-                    if not durable:
-                        cursor.execute(f"PRAGMA wal_autocheckpoint={_LOG_FOLDED}")
-                        cursor.execute(f"PRAGMA synchronous={self._settings.synchronous}")
+            with _discarded_if_stopped(connection), _cursor(connection) as cursor:
+                _seal_what_is_written(connection, seals.EVERYTHING if durable else seals.NOTES)
+                _wait_for_locks(connection.connection, 0)
+                with self._locked(cursor.execute, durable=durable), connection.begin():
+                    turn.begun = True
+                    yield connection
+                    self._require_there()
+
+    @contextmanager
+    def _locked(self, execute: Callable[[str], Any], *, durable: bool) -> Iterator[None]:
+        """Take the write lock; afterwards, commits of the connection wait for the disk again."""
+        try:
+            self._begin_writing(execute, durable=durable)
+            yield
+        except Exception:
+            self._wait_for_disk(execute, durable=durable)
+            raise
+        self._wait_for_disk(execute, durable=durable)
+
+    def _wait_for_disk(self, execute: Callable[[str], Any], *, durable: bool) -> None:
+        if not durable:
+            execute(f"PRAGMA wal_autocheckpoint={_LOG_FOLDED}")
+            execute(f"PRAGMA synchronous={self._settings.synchronous}")
 
     def _begin_writing(self, execute: Callable[[str], Any], *, durable: bool) -> None:
         """Take the write lock; a commit that is not `durable` waits for the disk only where that keeps what is older.
@@ -226,6 +235,34 @@ def _vacuum(connection: sqlite3.Connection) -> None:
             with suppress(sqlite3.Error):
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         raise
+
+
+@contextmanager
+def _discarded_if_stopped(connection: Connection) -> Iterator[None]:
+    """Close the connection for good if the block is stopped from outside, as by Ctrl-C.
+
+    That comes between any two instructions, also while commits do not wait for the disk, or a transaction has begun
+    that SQLAlchemy does not know of yet.
+    """
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        connection.invalidate()
+        raise
+
+
+@contextmanager
+def _cursor(connection: Connection) -> Iterator[sqlite3.Cursor]:
+    """A cursor of the driver, closed in any case: with a statement that was refused, it would keep the file open."""
+    cursor: Any = connection.connection.cursor()
+    try:
+        yield cursor
+    finally:
+        # SQLAlchemy closes a connection whose commit is stopped by Ctrl-C; then no cursor of it can be closed.
+        if not connection.invalidated:
+            cursor.close()
 
 
 def _seal_what_is_written(connection: Connection, tables: Sequence[Table]) -> None:

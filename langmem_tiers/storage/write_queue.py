@@ -53,15 +53,16 @@ class WriteQueue:
         if is_nested:
             yield turn  # the database refuses it by name; waiting for itself, the thread would hang
             return
-        self._wait(turn)
-        started = monotonic()
         try:
-            yield turn
-        except DatabaseLocked as error:
-            if not turn.begun:
-                self._refuse(started, error)
-            raise
-        finally:
+            self._wait(turn)
+            started = monotonic()
+            try:
+                yield turn
+            except DatabaseLocked as error:
+                if not turn.begun:
+                    self._refuse(started, error)
+                raise
+        finally:  # also if Ctrl-C comes while it waits
             self._leave(turn)
 
     def _wait(self, turn: QueuedWriter) -> None:
@@ -70,12 +71,8 @@ class WriteQueue:
             writing = self._turns[0]
         if writing is turn:
             return
-        try:
-            while not turn.called.wait(_STUCK):
-                writing = self._other_than(writing)
-        except BaseException:
-            self._leave(turn)
-            raise
+        while not turn.called.wait(_STUCK):
+            writing = self._other_than(writing)
         if turn.refused is not None:
             raise turn.refused
 
