@@ -136,6 +136,11 @@ def _ways(values: Any) -> Iterator[Key]:
         yield from ((name, *way) for way in _ways(inner))
 
 
+def _as_text(values: Any) -> str:
+    """What tells whether values are the same: two that are no number (nan) are not equal to each other."""
+    return json.dumps(_without_empty(values), sort_keys=True, default=str)
+
+
 def _changed(text: str, path: Path, key: Key, value: Any) -> str:
     """The text with `key` set to `value`, or removed for None."""
     import tomlkit
@@ -156,7 +161,7 @@ def _changed(text: str, path: Path, key: Key, value: Any) -> str:
         else:
             table[last] = value
     changed = tomlkit.dumps(document)
-    if _without_empty(tomllib.loads(changed)) != _without_empty(wanted):
+    if _as_text(tomllib.loads(changed)) != _as_text(wanted):
         raise UnreadableSettings(f"{path} is written in a way that cannot be changed here.", way_out="Edit it by hand.")
     return changed
 

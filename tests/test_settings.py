@@ -276,6 +276,13 @@ def test_config_show_says_where_each_value_comes_from(write, shown, config, monk
     assert "recall.rerank.keep" in config("show", "recall.rerank")[1]
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "[nan]"])
+def test_config_set_refuses_what_is_no_number_by_the_name_of_the_setting(folder, config, value):
+    code, _, err = config("set", "storage.memory_mb", value)
+    assert code == 1
+    assert f"storage.memory_mb cannot be {value}: input should be a valid integer" in err
+
+
 def test_config_set_and_unset_keep_comments_and_need_no_memory(folder, config, shown):
     assert config("set", "recall.limit", "2")[0] == 0
     path = folder / FILE
