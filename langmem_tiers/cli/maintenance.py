@@ -38,9 +38,11 @@ def stats(target: Target) -> Shown:
     found: list[SpaceStats] = []
     with target.existing_memory() as memory:
         failed = _for_each(target, memory, lambda space: found.append(space.stats(by_kind=True)))
-        _print_not_counted(target, memory)
-    title = f"Memory in {memory.backend.where}: {counted(len(found), 'space')}"
-    lines = [title, *(line for one in found for line in _counts(one))]
+        not_counted = _print_not_counted(target, memory)
+    # Where nothing could be counted, there may be spaces all the same.
+    is_known = found or not (failed or not_counted)
+    title = [f"Memory in {memory.backend.where}: {counted(len(found), 'space')}"] if is_known else []
+    lines = [*title, *(line for one in found for line in _counts(one))]
     return Shown({"path": memory.backend.where, "spaces": found}, lines, failed=failed)
 
 
@@ -62,9 +64,12 @@ def _for_each(target: Target, memory: Memory, work: Callable[[Space], object]) -
     return failed
 
 
-def _print_not_counted(target: Target, memory: Memory) -> None:
-    for folder in target.unreadable(memory):
+def _print_not_counted(target: Target, memory: Memory) -> bool:
+    """Name the folders whose space cannot be told; returns whether there are any."""
+    unreadable = [*target.unreadable(memory)]
+    for folder in unreadable:
         print_error(f"Not counted: {folder}, whose space cannot be told. `langmem-tiers doctor` says the way out.")
+    return bool(unreadable)
 
 
 # What a space has of files beside its records, which one in a database has none of.
