@@ -153,6 +153,16 @@ def test_stats_are_readable(run):
 
 
 @pytest.mark.folder
+def test_stats_of_spaces_that_cannot_be_read_say_their_errors_alone(run, folder):
+    for database in folder.glob("spaces/*/memory.db"):
+        database.write_bytes(b"no database" * 1000)
+    code, out, err = run("stats")
+    assert (code, out.strip()) == (1, "")
+    assert "users/alice: " in err
+    assert "users/bob: " in err
+
+
+@pytest.mark.folder
 @pytest.mark.parametrize("command", ["stats", "palace"])
 def test_the_folder_of_the_space_is_named(run, folder, command):
     _, out, _ = run("--user", "alice", command)
@@ -414,6 +424,17 @@ def test_progress_is_a_line_now_and_then_where_there_is_no_terminal(capsys):
     others = [line for line in told.splitlines() if line != "langmem-tiers: Read: 0 so far."]
     assert all(any(re.fullmatch(line, other) for line in lines) for other in others)
     assert all(any(re.fullmatch(line, other) for other in others) for line in lines)
+
+
+def test_progress_never_goes_back(capsys):
+    told, end = "", time.monotonic() + 60
+    with progress("Vectors", every=0.05) as advance:
+        advance(7, 9)
+        advance(5, 9)
+        while " of 9, " not in told and time.monotonic() < end:
+            time.sleep(0.01)
+            told += capsys.readouterr().err
+    assert "Vectors: 7 of 9, " in told
 
 
 def test_a_chat_with_nobody_makes_no_folder(run, tmp_path):

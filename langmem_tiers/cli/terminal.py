@@ -285,7 +285,8 @@ _SECONDS_A_LINE = 10.0
 def progress(what: str, *, shown: bool = True, every: float = _SECONDS_A_LINE) -> Iterator[Advance]:
     """A progress bar while something runs; call what it yields with the number done and the total, if known.
 
-    It tells how many are done a second, and how long the rest takes. Where standard error is no terminal, it is a line
+    It tells how many are done a second, and, if the total is known, how long the rest takes. What is done stays done,
+    also where it is what others have left over. Where standard error is no terminal, it is a line
     `every` so many seconds instead.
     """
     from rich.console import Console
@@ -294,16 +295,30 @@ def progress(what: str, *, shown: bool = True, every: float = _SECONDS_A_LINE) -
     errors = Console(stderr=True, markup=False)
     if not errors.is_terminal:
         with _progress_lines(what, every) if shown else nullcontext(_unseen) as advance:
-            yield advance
+            yield _forward(advance)
         return
     what_it_is, pace = TextColumn("{task.description}"), TextColumn("{task.fields[pace]}")
     columns = (what_it_is, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), pace)
     began = monotonic()
     with Progress(*columns, console=errors, transient=True, disable=not shown) as bar:
         task = bar.add_task(what, total=None, pace="")
-        yield lambda done, total: bar.update(
-            task, completed=done, total=total, pace=_pace(done, total, monotonic() - began)
+        yield _forward(
+            lambda done, total: bar.update(
+                task, completed=done, total=total, pace=_pace(done, total, monotonic() - began)
+            )
         )
+
+
+def _forward(advance: Advance) -> Advance:
+    """The same, never going back."""
+    furthest = 0
+
+    def ahead(done: int, total: int | None) -> None:
+        nonlocal furthest
+        furthest = max(furthest, done)
+        advance(furthest, total)
+
+    return ahead
 
 
 @contextmanager
