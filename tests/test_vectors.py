@@ -278,6 +278,20 @@ def test_a_model_that_changes_the_length_of_its_vectors_is_refused_by_name(tmp_p
 # A model that is away
 
 
+def test_drawers_that_have_their_vectors_are_not_pending_in_a_block_that_is_not_done(tmp_path):
+    class Tiring(HashEmbedder):
+        def embed_documents(self, texts):
+            if self.documents_embedded >= 12:
+                raise ConnectionError("unplugged")
+            return super().embed_documents(texts)
+
+    with opened(tmp_path, Tiring(), SMALL) as alice:
+        alice.track([user(f"The robot {number} is red.", str(number)) for number in range(40)], session="s")
+        assert not alice.flush()
+        stats = alice.stats()
+        assert 0 < stats.pending == 40 - stats.vectors < 40
+
+
 def test_an_outage_degrades_to_keywords_with_a_note_and_one_warning(tmp_path, caplog):
     embedder = HashEmbedder()
     embedder.outage = ConnectionError("unplugged")

@@ -373,9 +373,10 @@ def embedded_by(database: Database) -> list[str]:
 
 
 def pending_drawers(database: Database, model: str) -> int:
-    """How many drawers are waiting for their vectors of a model."""
+    """How many drawers are waiting for vectors of a model; not those of an unfinished block that have theirs."""
     with database.reading() as connection:
-        return change_log.drawers_behind(connection, database.space, DRAWERS.cursor_name(model))
+        news = DRAWERS.behind(connection, database.space, model, most=1_000_000)
+        return embedding_cache.waiting(connection, database.space, model, _ranges(news))
 
 
 def pending_notes(database: Database, model: str) -> int:

@@ -123,6 +123,20 @@ def missing(connection: Connection, space: str, model: str, first: int, last: in
     return list(distinct.values())
 
 
+_WAITING = Prepared(
+    select(func.count(chunks.c.drawer.distinct()))
+    .select_from(_STANDING_CHUNKS.outerjoin(embeddings, _VECTOR))
+    .where(*here(chunks), chunks.c.drawer.between(bindparam("first"), bindparam("last")))
+    .where(embeddings.c.text_hash.is_(None))
+)
+
+
+def waiting(connection: Connection, space: str, model: str, ranges: Iterable[tuple[int, int]]) -> int:
+    """How many current drawers of these ranges have a chunk without a vector from this model."""
+    given = {"space": space, "model": model}
+    return sum(int(_WAITING.rows(connection, first=first, last=last, **given)[0][0]) for first, last in ranges)
+
+
 def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes], vectors: Vectors) -> None:
     """Store vectors; texts that already have one keep it."""
     rows = (
