@@ -411,6 +411,15 @@ def test_where_a_list_breaks_is_said_once(tmp_path, text):
     assert "at at" not in refused.value.message
 
 
+def test_the_place_where_a_list_is_cut_off_is_that_in_the_file(tmp_path):
+    path = tmp_path / "conversations.json"
+    text = json.dumps([{"conversation_id": "a" * 3_000_000}, {"title": "cut"}])[:-4]
+    path.write_text(text)
+    place = text.rindex('"') + 1
+    with pytest.raises(UnreadableFile, match=f"Unterminated string at character {place}"):
+        [*read_records(path, "chatgpt")]
+
+
 def test_a_position_is_that_of_a_line_or_of_a_record(tmp_path):
     good = {"id": "m1", "memory": "Likes tea", "user_id": "ann"}
     _, problems = read(samples.save(tmp_path / "m.json", [good, 7]), "mem0")

@@ -173,9 +173,10 @@ class _Window:
             try:
                 value, stop = self._decoder.raw_decode(self._held, self._at)
             except json.JSONDecodeError as error:
+                fault = self._passed + error.pos  # growing moves what is held
                 # Cut off in the middle, perhaps: only the end of the text can tell.
                 if len(self._held) - self._at > self._longest or not self._grow():
-                    self._fail(_told(error))
+                    self._fail(_told(error), fault)
             except RecursionError:
                 self._fail("nested too deeply")
             except Malformed:
@@ -201,8 +202,10 @@ class _Window:
         self._held, self._at = self._held[self._at :] + chunk, 0
         return bool(chunk)
 
-    def _fail(self, reason: str) -> NoReturn:
-        raise Malformed(f"{reason} at character {self._passed + self._at + 1}")
+    def _fail(self, reason: str, fault: int | None = None) -> NoReturn:
+        """Say what is wrong and where in the text: at `fault`, counted from 0, else where the window is."""
+        place = self._passed + self._at if fault is None else fault
+        raise Malformed(f"{reason} at character {place + 1}")
 
 
 def too_deep(value: object, deepest: int) -> bool:
@@ -239,6 +242,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _HEAD_BYTES = 65_536
+_OBJECT = re.compile(rb'^[ \t]*+\{\s*+"', re.MULTILINE)
 
 
 @contextmanager
@@ -267,12 +271,14 @@ def unreadable(path: Path, expected: str, reason: str, *, way_out: str | None = 
 def head(path: Path, expected: str) -> str:
     """The first 64 KB of a text file.
 
+    Where a line of it begins a JSON object, a NUL is a fault of its line or record, which is found when that is read.
+
     Raises:
         UnreadableFile: as `reading`, or the file is binary.
     """
     with reading(path, expected) as stream:
         start = stream.read(_HEAD_BYTES)
-    if b"\0" in start:
+    if b"\0" in start and not _OBJECT.search(start):
         raise unreadable(path, expected, "it is a binary file")
     return start.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace")
 
