@@ -143,6 +143,20 @@ def test_skipped_lines_are_counted_and_named(run, save):
     assert "and 11 more" in err
 
 
+@pytest.mark.parametrize("options", [[], ["--format", "jsonl"]])
+@pytest.mark.parametrize(
+    "broken", [b'{"session": "monday", "role": "user", "content": "A\0B"}', b"\0\0", b'{"session"\0']
+)
+def test_a_line_with_a_nul_byte_is_skipped_and_named(run, tmp_path, broken, options):
+    file = tmp_path / "broken.jsonl"
+    first, second = (json.dumps(each).encode() for each in LINES)
+    file.write_bytes(b"\n".join((first, broken, second)))
+    code, out, err = run("--user", "alice", "import", file, "--no-mine", *options)
+    assert code == 0
+    assert "2 messages of 1 sessions into users/alice: 2 stored" in out
+    assert "langmem-tiers: line 2: not JSON: " in err
+
+
 def test_of_lines_with_dates_those_are_skipped_whose_date_cannot_be_read(run, save, tmp_path):
     told = ["2024-03-01", 1_709_251_200, "yesterday", None]
     entries = [{**LINES[0], "content": f"Message {place}.", "at": at} for place, at in enumerate(told)]
@@ -156,7 +170,15 @@ def test_a_message_may_have_a_million_characters_whatever_they_take_in_bytes(run
     entries = [{**LINES[0], "content": "😀" * length} for length in (1_000_000, 1_000_001)]
     _, out, err = run("--user", "alice", "import", save(entries, lines=True))
     assert "1 stored, 0 known before, 1 refused." in out
-    assert "has 1,000,001 characters; the limit is 1,000,000" in err
+    assert "langmem-tiers: line 2: The turn has 1,000,001 characters; the limit is 1,000,000" in err
+
+
+def test_a_refused_message_of_a_record_is_named_by_its_place(run, save):
+    questions = [LONGMEMEVAL, {**LONGMEMEVAL, "question_id": "q2"}]
+    questions[1]["haystack_sessions"] = [[{"role": "user", "content": "a" * 1_000_001}]]
+    _, out, _ = run("import", save(questions), "--json")
+    (refused,) = json.loads(out)["rejected"]
+    assert (refused["unit"], refused["line"]) == ("record", 2)
 
 
 @pytest.mark.folder

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
     from langmem_tiers.space import Space
     from langmem_tiers.transfer import ImportReport, Record
-    from langmem_tiers.transfer.importing import Progress, Spaces
+    from langmem_tiers.transfer.importing import Progress, RejectedMessage, Spaces
 
 
 FormatChoice = StrEnum("FormatChoice", [*get_args(Format)])  # type: ignore[misc]  # no second list of the formats
@@ -240,12 +240,20 @@ def _lines(report: ImportReport, spaces: Collection[str], *, dry_run: bool) -> I
         yield f"Under other ids than their own, which are in their metadata: {len(report.renamed):,} entries."
     for what, problems in (
         ("skipped", [f"{one.unit} {one.line}: {one.reason}" for one in report.problems]),
-        ("refused", [f"{one.turn.message_id}: {one.error}" for one in report.rejected]),
+        ("refused", [f"{_place(one)}: {one.error}" for one in report.rejected]),
         ("refused", [f"{one.what}: {one.reason}" for one in report.refused]),
     ):
         if problems:
             print_error(f"{len(problems):,} {what}:")
             print_problems(problems)
+
+
+def _place(rejected: RejectedMessage) -> str:
+    """Where in the file a message is: its line, or its record with the id it has there."""
+    if rejected.unit == "line":
+        return f"line {rejected.line}"
+    name = str(rejected.turn.message_id)
+    return f"record {rejected.line}, message {name}" if rejected.line else name
 
 
 def _speakers(report: ImportReport) -> Iterator[str]:
@@ -274,7 +282,10 @@ def _as_fields(report: ImportReport) -> dict[str, object]:
         "known": report.known,
         "entries": {"read": report.entries, "stored": report.entries_stored, "known": report.entries_known},
         "documents": {"read": report.documents, "stored": report.documents_stored, "known": report.documents_known},
-        "rejected": [{"message_id": one.turn.message_id, "error": str(one.error)} for one in report.rejected],
+        "rejected": [
+            {"message_id": one.turn.message_id, "error": str(one.error), "line": one.line, "unit": one.unit}
+            for one in report.rejected
+        ],
         "refused": [asdict(one) for one in report.refused],
         "left_behind": dict(report.left_behind),
         "speakers": dict(report.speakers),

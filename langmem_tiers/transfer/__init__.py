@@ -3,7 +3,15 @@
 from langmem_tiers.transfer.backups import BackupReport, KnownBackup, SpaceLeftOut
 from langmem_tiers.transfer.exporting import EXPORTS, ExportFormat, ExportReport
 from langmem_tiers.transfer.formats import FORMATS, guess_format, read_conversations, read_records
-from langmem_tiers.transfer.importing import ImportReport, Refusal, Track, import_conversations, import_records, survey
+from langmem_tiers.transfer.importing import (
+    ImportReport,
+    Refusal,
+    RejectedMessage,
+    Track,
+    import_conversations,
+    import_records,
+    survey,
+)
 from langmem_tiers.transfer.records import (
     Entry,
     ImportedDocument,
@@ -35,6 +43,7 @@ __all__ = [
     "LineProblem",
     "Record",
     "Refusal",
+    "RejectedMessage",
     "RestoreReport",
     "SpaceLeftOut",
     "Track",

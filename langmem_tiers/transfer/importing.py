@@ -22,6 +22,7 @@ from langmem_tiers.transfer.records import (
     LeftBehind,
     LineProblem,
     Record,
+    Unit,
 )
 from langmem_tiers.transfer.speakers import require_speaker
 from langmem_tiers.transfer.storing import Kept, Looking, Storing
@@ -120,6 +121,14 @@ class Refusal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RejectedMessage(RejectedTurn):
+    """A message that the memory refused, and where in the file it is: `line` is 0 where its reader does not know."""
+
+    line: int = 0
+    unit: Unit = "record"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ImportReport:
     """What an import did.
 
@@ -136,7 +145,7 @@ class ImportReport:
     messages: int
     stored: int
     known: int
-    rejected: tuple[RejectedTurn, ...]
+    rejected: tuple[RejectedMessage, ...]
     problems: tuple[LineProblem, ...]
     entries: int = 0
     entries_stored: int = 0
@@ -323,7 +332,7 @@ class _Tally:
     sessions: set[tuple[str, str]] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     left_behind: Counter[str] = field(default_factory=Counter)
-    rejected: list[RejectedTurn] = field(default_factory=list)
+    rejected: list[RejectedMessage] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
     problems: list[LineProblem] = field(default_factory=list)
@@ -333,7 +342,7 @@ class _Tally:
         self.counts["messages"] += len(session.messages)
         self.counts["stored"] += len(tracked.stored)
         self.counts["known"] += tracked.known
-        self.rejected.extend(tracked.rejected)
+        self.rejected.extend(_placed(session, tracked.rejected))
 
     def keep(self, name: str, kept: Kept) -> None:
         kind = "documents" if kept.as_document else "entries"
@@ -376,6 +385,17 @@ class _Tally:
             left_behind=dict(self.left_behind),
             renamed=dict(self.renamed),
         )
+
+
+def _placed(session: ImportedSession, rejected: Sequence[RejectedTurn]) -> Iterator[RejectedMessage]:
+    """What was refused of a session, with its places in the file."""
+    if not rejected:
+        return
+    places = {(each.message_id, each.content): each for each in session.messages}
+    for one in rejected:
+        read = places.get((one.turn.message_id or "", one.turn.content))
+        line, unit = (0, "record") if read is None else (read.line, read.unit)
+        yield RejectedMessage(turn=one.turn, error=one.error, line=line, unit=unit)
 
 
 def _shown(name: str) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Literal, TypeVar
 
 ImportedRole = Literal["user", "assistant"]
+Unit = Literal["line", "record"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,7 +20,8 @@ class ImportedMessage:
     `at` is aware and in UTC (a date without a zone is taken as UTC), None where the file gives no date.
     `message_id` is the same each time the file is read, which makes importing it twice harmless; `pieces` names the
     messages that have none. `by_name` says that the file tells speakers only by name: which of them is the user is
-    chosen at import. `unreadable_times` counts the dates that cannot be read.
+    chosen at import. `unreadable_times` counts the dates that cannot be read. `line` and `unit` say where in the file
+    it is, as those of a `LineProblem`; 0 where the reader does not know.
     """
 
     session: str
@@ -30,6 +32,8 @@ class ImportedMessage:
     by_name: bool = False
     message_id: str = ""
     unreadable_times: int = 0
+    line: int = field(default=0, compare=False)
+    unit: Unit = field(default="record", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +102,7 @@ class LineProblem:
 
     line: int
     reason: str
-    unit: Literal["line", "record"] = "record"
+    unit: Unit = "record"
 
 
 Entry = ImportedSession | LineProblem

@@ -7,11 +7,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar, cast
 
 from langmem_tiers.transfer.files import Malformed
-from langmem_tiers.transfer.records import ImportedRole, LineProblem
+from langmem_tiers.transfer.records import ImportedMessage, ImportedRole, LineProblem, Unit
 from langmem_tiers.wording import beginning
 
 Read = TypeVar("Read")
@@ -25,11 +26,12 @@ _ROLES: Mapping[str, ImportedRole] = {"user": "user", "assistant": "assistant"}
 
 
 def tried(
-    line: int, read: Callable[..., Read], *given: Any, where: str = "", unit: Literal["line", "record"] = "record"
+    line: int, read: Callable[..., Read], *given: Any, where: str = "", unit: Unit = "record"
 ) -> Read | LineProblem:
-    """What `read` makes of these values; if they are malformed, a problem that says why."""
+    """What `read` makes of these values, a message with its place; if they are malformed, a problem that says why."""
     try:
-        return read(*given)
+        made = read(*given)
+        return cast("Read", replace(made, line=line, unit=unit)) if isinstance(made, ImportedMessage) else made
     except Malformed as error:
         return LineProblem(line=line, reason=f"{where}: {error}" if where else str(error), unit=unit)
 
