@@ -394,8 +394,10 @@ def _placed(session: ImportedSession, rejected: Sequence[RejectedTurn]) -> Itera
     places = {(each.message_id, each.content): each for each in session.messages}
     for one in rejected:
         read = places.get((one.turn.message_id or "", one.turn.content))
-        line, unit = (0, "record") if read is None else (read.line, read.unit)
-        yield RejectedMessage(turn=one.turn, error=one.error, line=line, unit=unit)
+        if read is None:
+            yield RejectedMessage(turn=one.turn, error=one.error)
+        else:
+            yield RejectedMessage(turn=one.turn, error=one.error, line=read.line, unit=read.unit)
 
 
 def _shown(name: str) -> str:
