@@ -175,6 +175,7 @@ def test_what_was_ended_or_changed_later_is_never_shown_alone_as_current(
 
 
 UNCHANGED = [
+    ("My boss is Ana.", "I love hiking by the lake with Ana."),
     ("I work at Vattenfall.", "I'm thinking of quitting Vattenfall."),
     ("I work at Vattenfall.", "I might leave Vattenfall next year."),
     ("I work at Vattenfall.", "If I left Vattenfall, I'd be poor."),

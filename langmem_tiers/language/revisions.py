@@ -156,7 +156,11 @@ class Revision:
             return (topic_clue(self.topic),)
         if self.being or not self.over:
             return (ANY,)
-        return frozenset().union(*map(_said_otherwise, self.over), *(_KINDS.get(word, ()) for word in self.over))
+        found = frozenset[str]().union(*map(_said_otherwise, self.over), *(_KINDS.get(word, ()) for word in self.over))
+        if not self.topic or self.topic == "work" or self.properties or self.slip or self.again:
+            return found
+        # "I love hiking" concerns of what has "hiking" only what is disliked.
+        return frozenset(topic_clue(self.topic, word) for word in found)
 
     @property
     def _on_topic(self) -> bool:
@@ -171,14 +175,17 @@ class Revision:
         return {name: value for name, value in (told | {"slot": slot, "who": list(self.who)}).items() if value}
 
 
-def topic_clue(topic: str) -> str:
-    """The clue of assertions on a topic."""
-    return f"on {topic}"
+def topic_clue(topic: str, word: str = "") -> str:
+    """The clue of assertions on a topic, or of those of them that have a word."""
+    return f"{word} on {topic}"
 
 
 def topic_clues(assertion: Assertion, topics: Iterable[str]) -> Iterator[str]:
-    """The clues of those of these topics that an assertion is on."""
-    return (topic_clue(topic) for topic in topics if _TOPICS[topic].search(assertion.clause))
+    """The clues of those of these topics that an assertion is on, alone and with each of its words."""
+    for topic in topics:
+        if _TOPICS[topic].search(assertion.clause):
+            yield topic_clue(topic)
+            yield from (topic_clue(topic, word) for word in assertion.stems)
 
 
 def _said_otherwise(word: str) -> frozenset[str]:
@@ -443,7 +450,7 @@ def _starts_anew(revision: Revision, assertion: Assertion) -> bool:
 
 def _leaves_boss(revision: Revision, assertion: Assertion) -> bool:
     """Whether a job is over in which somebody is the boss; where the boss is somewhere by name, it is that job."""
-    if revision.who != _SPEAKER or not _BOSS.search(assertion.clause):
+    if revision.topic not in {"", "work"} or revision.who != _SPEAKER or not _BOSS.search(assertion.clause):
         return False
     shared = not revision.named.isdisjoint(assertion.stems)
     return shared or (revision.topic == "work" and not (revision.named and _AT.search(assertion.clause)))

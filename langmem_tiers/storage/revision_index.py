@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from langmem_tiers.language.assertions import Assertion
-from langmem_tiers.language.revisions import topic_clue, topic_clues
+from langmem_tiers.language.revisions import topic_clues
 from langmem_tiers.storage import change_log, revisions
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.storage.database import writes
@@ -33,8 +33,7 @@ class StandingRevisions:
         for place, row in enumerate(rows):
             for clue in {clue for revision in row.revisions for clue in revision.clues()}:
                 places[clue].append(place)
-        topics = {revision.topic for row in rows for revision in row.revisions if revision.topic}
-        return cls(rows, places, {topic for topic in topics if topic_clue(topic) in places})
+        return cls(rows, places, {revision.topic for row in rows for revision in row.revisions if revision.topic})
 
     def on(self, assertion: Assertion) -> Iterator[RevisedRow]:
         """Those that may concern an assertion, newest first."""
