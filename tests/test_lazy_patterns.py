@@ -14,7 +14,7 @@ from langmem_tiers.language.lazy_patterns import lazy_pattern
 PACKAGES = [
     f"langmem_tiers.{name}" for name in ("language", "trust", "knowledge", "knowledge_graph", "writing", "dream")
 ]
-# In a process of its own, where no other test has left patterns.
+# In a process of its own: after other tests, the garbage collector may not list what is there (as after `gc.freeze`).
 COMPILE_ALL = """
 import gc, re, sys
 from importlib import import_module
