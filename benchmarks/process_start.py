@@ -16,7 +16,7 @@ from reporting import Row, parser, report, say
 
 STEPS = ("the libraries alone", "import of Memory", "first track", "first recall", "flush", "mining", "second recall")
 RUN = """
-import sys, tempfile
+import tempfile
 from time import process_time
 
 def told(began):
@@ -50,14 +50,14 @@ def main() -> None:
     arguments.add_argument("--source", type=Path, help="another checkout of the package, to be compared with this one")
     chosen = arguments.parse_args()
     here = Path(__file__).parent.parent
-    sources = [here, *([chosen.source] if chosen.source else [])]
+    sources = {"this checkout": here} | ({"the other one": chosen.source.resolve()} if chosen.source else {})
     with tempfile.TemporaryDirectory() as cache:
-        rounds: dict[Path, list[list[float]]] = {source: [] for source in sources}
+        rounds: dict[str, list[list[float]]] = {name: [] for name in sources}
         for number in range(chosen.rounds + 1):
             say(f"round {number}")
-            for source in sources:
+            for name, source in sources.items():
                 took = seconds(source, cache)
-                rounds[source] += [took] if number else []  # the first one writes the byte code
+                rounds[name] += [took] if number else []  # the first one writes the byte code
     report("What a process computes at its start, seconds", [*rows(rounds)], chosen.out)
 
 
@@ -71,12 +71,12 @@ def seconds(source: Path, cache: str) -> list[float]:
     return [float(line) for line in done.stdout.split()]
 
 
-def rows(rounds: dict[Path, list[list[float]]]) -> list[Row]:
+def rows(rounds: dict[str, list[list[float]]]) -> list[Row]:
     found: list[Row] = []
     for place, step in enumerate(STEPS):
         row: dict[str, float | str] = {"step": step}
-        for source, taken in rounds.items():
-            row[source.name] = median(each[place] for each in taken)
+        for name, taken in rounds.items():
+            row[name] = median(each[place] for each in taken)
         found.append(row)
     return found
 

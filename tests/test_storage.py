@@ -395,7 +395,7 @@ def test_ctrl_c_within_a_commit_is_ctrl_c_and_the_next_write_works(tmp_path, met
         EVERYTHING[method](alice)
         alice.track([user("After it.")], session="s")
         assert alice.drawers()[-1].content == "After it."
-        assert not [each for each in alice.doctor() if each.level == "error"]
+        assert not [each for each in alice.doctor() if each.level == "problem"]
 
 
 def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_opened_again(tmp_path):

@@ -159,7 +159,7 @@ class Revision:
         found = frozenset[str]().union(*map(_said_otherwise, self.over), *(_KINDS.get(word, ()) for word in self.over))
         if not self.topic or self.topic == "work" or self.properties or self.slip or self.again:
             return found
-        # "I love hiking" concerns of what has "hiking" only what is disliked.
+        # "I love hiking" only concerns that hiking is disliked, and not everything that has the word.
         return frozenset(topic_clue(self.topic, word) for word in found)
 
     @property
