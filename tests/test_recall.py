@@ -312,6 +312,28 @@ def test_at_most_the_limit_is_shown_best_first(opened):
     assert numbers(alice.recall(query, session="u", threshold=0, limit=1)) == [6]
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which message mentioned Wexler?",
+        "Remind me what happened with Wexler",
+        "In which conversations did we discuss Wexler?",
+        "Which things were said in that chat about Wexler?",
+    ],
+)
+def test_whoever_is_named_is_found_however_the_question_asks_for_messages(opened, question):
+    alice = opened().user("alice")
+    alice.track([user(f"On day {day} the garden and the boat were wet.") for day in range(300)], session="s")
+    alice.track([user("Wexler painted the fence.")], session="s")
+    assert alice.recall(question, session="t").items[0].drawer.content == "Wexler painted the fence."
+
+
+def test_words_that_ask_for_messages_are_looked_for_where_there_are_no_others(opened):
+    alice = opened().user("alice")
+    alice.track([user("Olga left me a message."), user("The robot is late.")], session="s")
+    assert numbers(alice.recall("Any message?", session="t"))[:1] == [1]
+
+
 def test_until_leaves_out_what_was_said_later(alice):
     days = [NOON - timedelta(days=day) for day in (3, 2, 1)]
     alice.track([user(f"robot {place}", said_at=day) for place, day in enumerate(days)], session="s")

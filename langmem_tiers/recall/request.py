@@ -11,6 +11,7 @@ from typing import Any
 from langmem_tiers.content import content_hash
 from langmem_tiers.language.needs import Need, is_list, needed_for
 from langmem_tiers.language.questions import asked_about, asks_for_latest, asks_for_several, names_someone
+from langmem_tiers.language.word_lists import listed
 from langmem_tiers.language.words import STOPWORDS, asks_about_oneself, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
 
@@ -21,6 +22,7 @@ _OWN_QUESTION = 0.6
 _BEST_LENGTH = 2.5
 # How much shorter what others said may be, where a question asks for what one of them said.
 _OF_OTHERS = 0.5
+_ASKING = listed("words", "asking")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -139,7 +141,8 @@ def parse(text: str, trivial_words: int) -> Query:
     """Parse a user message into a search query; any text is accepted."""
     clean = searched(text)
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
-    telling, needs = tuple(word for word in found if word not in STOPWORDS), needed_for(clean)
+    telling, needs = [word for word in found if word not in STOPWORDS], needed_for(clean)
+    terms = [word for word in telling if word not in _ASKING] or telling or found
     ahead = any(need.ahead for need in needs)
     # "Anything on in May?" is about no "in May".
     about = None if ahead else asked_about(clean)
@@ -148,7 +151,7 @@ def parse(text: str, trivial_words: int) -> Query:
     return Query(
         text=clean,
         content_hash=content_hash(clean),
-        terms=telling or tuple(found),
+        terms=tuple(terms),
         trivial=not needs and about is None and is_trivial(clean, trivial_words),
         several=several,
         # A list or a count needs the older ones as well.
