@@ -7,7 +7,7 @@ corrected held until the correction was said; one that was otherwise put aside o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import isnan
@@ -87,11 +87,12 @@ def entries_then(connection: Connection, space: str, until: int) -> EarlierEntri
     return EarlierEntries({each.id: each for each in ordered})
 
 
-def active_entries(moment: Moment, space: str, now: datetime) -> Collection[Entry]:
-    """The entries that hold, or held at the moment."""
+def active_entries(moment: Moment, space: str, now: datetime, wanted: Callable[[str, str], bool]) -> Collection[Entry]:
+    """The entries that hold, or held at the moment, and are `wanted` by content and category."""
     if moment.until is None:
-        return entries.active(moment.connection, space, to_millis(now))
-    return entries_then(moment.connection, space, moment.until).held.values()
+        return entries.active(moment.connection, space, to_millis(now), wanted)
+    held = entries_then(moment.connection, space, moment.until).held.values()
+    return [each for each in held if wanted(each.content, each.category)]
 
 
 class _Lives:

@@ -36,6 +36,8 @@ _MOST = 6
 # A longer sentence is a story and no standing fact.
 _LONGEST = 200
 _RELATIONS = 200
+# So many entries on a topic are read, those changed last.
+_LOOKED_AT = 100
 
 
 class Profile:
@@ -115,27 +117,35 @@ class _Found(NamedTuple):
         return not self.told, -to_millis(line.said_at), -max(line.drawers, default=0), line.kind, line.text
 
     def replaces(self, older: _Found) -> bool:
-        """Whether an older one is not true beside it, or says nothing more."""
+        """Whether an older one of the topic is not true beside it, or says nothing more."""
         if self.fact.single and self.fact == older.fact:
             return True
-        repeated = (older.target or older.line.text).casefold() in self.line.text.casefold()
-        return repeated and self.fact.topic == older.fact.topic
+        return (older.target or older.line.text).casefold() in self.line.text.casefold()
 
 
 def standing_facts(store: SpaceStore, seen: Moment, now: datetime) -> list[ProfileLine]:
     """All standing facts of a space by topic; of each single one only the newest that was told, else the newest."""
     found = [*_in_entries(store, seen, now), *_in_relations(store, seen, now)]
-    chosen: list[_Found] = []
+    chosen: dict[Topic, list[_Found]] = {topic: [] for topic in _TOPICS}
     for each in sorted(found, key=lambda each: each.told_and_newest_first):
-        if not any(newer.replaces(each) for newer in chosen):
-            chosen.append(each)
-    return [each.line for each in sorted(chosen, key=lambda each: (_TOPICS.index(each.fact.topic), each.fact.kind))]
+        if not any(newer.replaces(each) for newer in chosen[each.fact.topic]):
+            chosen[each.fact.topic].append(each)
+    return [each.line for those in chosen.values() for each in sorted(those, key=lambda each: each.fact.kind)]
 
 
 def _in_entries(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_Found]:
+    left = dict.fromkeys(_TOPICS, _LOOKED_AT)
+
+    def wanted(content: str, category: str) -> bool:
+        fact = in_sentence(content, category) if len(content) <= _LONGEST else None
+        if fact is None or not left[fact.topic]:
+            return False
+        left[fact.topic] -= 1
+        return True
+
     found = {
         entry.id: (entry, fact)
-        for entry in active_entries(seen, store.key, now)
+        for entry in active_entries(seen, store.key, now, wanted)
         if _may_stand(entry) and (fact := in_sentence(entry.content, entry.category))
     }
     said = {ref: entry for ref, (entry, _) in found.items()}
@@ -154,10 +164,10 @@ def _in_entries(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_Fou
 
 
 def _may_stand(entry: Entry) -> bool:
-    """Whether an entry may come before every conversation: learned from a person, short, and no secret."""
+    """Whether an entry may come before every conversation: learned from a person, and no secret."""
     trusted = not entry.from_tool and not entry.flags and not needs_permission(entry.metadata)
     stated = not within(entry.category, INFERRED)
-    return trusted and stated and len(entry.content) <= _LONGEST and not secrets.find(entry.content)
+    return trusted and stated and not secrets.find(entry.content)
 
 
 def _in_relations(store: SpaceStore, seen: Moment, now: datetime) -> Iterator[_Found]:

@@ -51,12 +51,12 @@ def in_drawers(
     """For each drawer, what it says that is over at a moment."""
     found: dict[int, list[Ended]] = {}
     if view.relations and numbers:
-        resting = relations.resting(connection, space, numbers)
-        rests = relations.evidence(connection, space, {relation for _, relation in resting})
-        for drawer, row in _last_stated(view, resting):
-            if _says_the_end(row, drawer, rests.get(row.number, ())) or _holds_again(view, row, at):
-                continue
-            if until := _over(row, at):
+        stated = _last_stated(view, relations.resting(connection, space, numbers))
+        over = [(drawer, row, until) for drawer, row in stated if (until := _over(row, at))]
+        rests = relations.evidence(connection, space, {row.number for _, row, _ in over}) if over else {}
+        again = _holding(view, [row for _, row, _ in over], at)
+        for drawer, row, until in over:
+            if view.fact(row) not in again and not _says_the_end(row, drawer, rests.get(row.number, ())):
                 target = target_words(view, row)
                 found.setdefault(drawer, []).append(Ended(f"{_predicate(row)} {target}: {until}", target))
     return found
@@ -140,10 +140,16 @@ def _says_the_end(row: RelationRow, drawer: int, rests: Sequence[GraphEvidence])
     return any(_ENDS.search(each.quote) for each in rests if each.drawer == drawer)
 
 
-def _holds_again(view: GraphView, row: RelationRow, at: int) -> bool:
-    """Whether the same is so once more at a moment: who moved away has moved back."""
-    others = (each for each in view.incident(view.canonical(row.subject)) if each.number != row.number)
-    return any(view.fact(each) == view.fact(row) and _holds(each, at) for each in others)
+def _holding(view: GraphView, ended: Iterable[RelationRow], at: int) -> set[Hashable]:
+    """Of what ended relations state, what is so once more at a moment: who moved away has moved back."""
+    ends = {(view.canonical(row.subject), row.predicate) for row in ended}
+    by_subject = {subject: {predicate for each, predicate in ends if each == subject} for subject, _ in ends}
+    return {
+        view.fact(row)
+        for subject, predicates in by_subject.items()
+        for row in view.incident(subject)
+        if row.predicate in predicates and _holds(row, at)
+    }
 
 
 def _holds(row: RelationRow, at: int) -> bool:

@@ -55,11 +55,19 @@ class Need(NamedTuple):
 
     def is_told(self, text: str) -> bool:
         """Whether a message of the user tells something of the kind, rather than asking for it."""
+        return self.said is not None and self.is_told_in(telling_sentences(text))
+
+    def is_told_in(self, sentences: Iterable[str]) -> bool:
+        """Whether one of these sentences, as `telling_sentences` gives them, tells something of the kind."""
         if self.said is None:
             return False
-        sentences = re.split(r"(?<=[.!?\n])\s+", _plain(text))
-        told = ((self.said.search(sentence), sentence) for sentence in sentences if not is_question(sentence))
+        told = ((self.said.search(sentence), sentence) for sentence in sentences)
         return any(found and not is_unreal(sentence[: found.start()]) for found, sentence in told)
+
+
+def telling_sentences(text: str) -> list[str]:
+    """The sentences of a message that are no questions, in plain characters."""
+    return [each for each in re.split(r"(?<=[.!?\n])\s+", _plain(text)) if not is_question(each)]
 
 
 def is_list(needs: Iterable[Need]) -> bool:
@@ -98,7 +106,8 @@ def tells_of_oneself(message: str) -> int:
         >>> [tells_of_oneself(said) for said in ("gone vegetarian", "I juggle with three knives.", "lol")]
         [2, 1, 0]
     """
-    if any(need.is_told(message) for _, need in _NEEDS if not need.every):
+    sentences = telling_sentences(message)
+    if any(need.is_told_in(sentences) for _, need in _NEEDS if not need.every):
         return 2
     own = (message[start:stop] for start, stop in statements(message))
     told = (each for each in own if not speaks_to_somebody(each) and not is_task(each))

@@ -111,7 +111,8 @@ def _kin(view: GraphView, node: int, user: int, at: int) -> Iterator[str]:
 
 def _entries(source: SpaceSnapshot, named: _Named, request: RecallRequest) -> Iterator[_Line]:
     find = named.finder()
-    for entry in active_entries(source.moment, source.key, request.now):
+    naming = active_entries(source.moment, source.key, request.now, lambda content, _: find(content) is not None)
+    for entry in naming:
         if match := find(entry.content):
             fact = in_sentence(entry.content[match.end() :].strip(), "")
             order = _order(fact, to_millis(entry.said_at))
