@@ -110,14 +110,19 @@ class ActivityFeed:
     def news(self, space: "Space", session: str | None, heard: int | None) -> tuple[tuple[dict[str, Any], ...], int]:
         """The activities that a thread has not heard of, as events, and the number of the last one."""
         thread = (space.name, session or "")
-        with self._lock, space.context.open() as store, store.reading() as connection:
+        with self._lock:
             known = [number for number in (heard, self._heard.get(thread)) if number is not None]
+        # Read without the lock, which all users share: the space of one of them may take long to answer.
+        with space.context.open() as store, store.reading() as connection:
             newest = activities.newest(connection, store.key)
             after = max(known, default=newest)
             found = activities.behind(connection, store.key, after, _MOST) if newest > after else []
-            told = [row for row in found if (thread, row.number) not in self._told_already]
+        with self._lock:
+            # Meanwhile, another node may have told the thread as well.
+            after = max(after, self._heard.get(thread, after))
+            told = [row for row in found if row.number > after and (thread, row.number) not in self._told_already]
             self._told_already -= {(thread, row.number) for row in found}
-            upto = found[-1].number if found else max(after, newest)
+            upto = max(after, found[-1].number if found else newest)
             self._heard[thread] = upto
             self._heard.move_to_end(thread)
             while len(self._heard) > _THREADS:

@@ -3,7 +3,9 @@
 Runs over servers of its own, which it may stop, with `make test-servers`.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from time import monotonic, sleep
 from uuid import uuid4
 
 import psycopg
@@ -17,6 +19,7 @@ from langmem_tiers.paths import separate
 from langmem_tiers.storage.spread import chosen
 from langmem_tiers.testing import HashEmbedder
 from tests import engines, servers
+from tests.graphing import ask, chat_graph, run
 
 on_servers = pytest.mark.skipif(
     engines.ENGINE != "postgres" or not servers.have_postgres(), reason="make test-servers runs it"
@@ -193,6 +196,31 @@ def test_a_database_that_is_away_holds_up_no_other(postgres, databases):
         assert {memory.space(name).stats().vectors for name in served} == {1}
         assert memory.flush()
         assert memory.space(lost).stats().vectors == 1
+
+
+@on_servers
+def test_a_node_whose_database_is_slow_holds_up_no_node_of_another(databases):
+    with opened(databases) as memory, psycopg.connect(databases[0]) as slow, ThreadPoolExecutor() as clients:
+        tell(memory)
+        graph = chat_graph(memory)
+        held, free = (next(user for user in USERS if f"users/{user}" in spaces_in(each)) for each in databases)
+        slow.execute("LOCK langmem_tiers.activities IN ACCESS EXCLUSIVE MODE")
+        waits = clients.submit(graph.invoke, ask(ASKED), run(held))
+        until = monotonic() + 10
+        while not waited_for(databases[0]) and monotonic() < until:
+            sleep(0.02)
+        answered = clients.submit(graph.invoke, ask(ASKED), run(free)).result(3)
+        assert free in answered["memory_blocks"].popitem()[1]
+        assert not waits.done()
+        slow.rollback()
+        assert waits.result(10)["messages"]
+
+
+def waited_for(address):
+    """Whether something waits for a lock of a database."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(address) as connection:
+        return connection.execute(waiting).fetchone() is not None
 
 
 @on_servers
