@@ -101,6 +101,17 @@ def test_a_label_made_beforehand_is_the_same_id(store):
     assert store.batch([SearchOp(("memories",))])[0][0].namespace == ("memories", "alice@example%2Ecom")
 
 
+def test_a_batch_reads_of_more_users_than_there_are_connections(store):
+    users = [f"user{number}" for number in range(20)]
+    store.batch([PutOp(("memories", user), "home", {"content": f"The home of {user} is Porto."}) for user in users])
+    gets = [GetOp(("memories", user), "home") for user in users]
+    searches = [SearchOp(("memories", user), query=f"home of {user}") for user in users]
+    found = store.batch([*gets, *searches, SearchOp(("memories",), limit=100)])
+    assert [item.namespace[1] for item in found[:20]] == users
+    assert [item.namespace[1] for [item] in found[20:40]] == users
+    assert sorted(item.namespace[1] for item in found[40]) == sorted(users)
+
+
 @pytest.mark.parametrize(
     "namespace", [("app", "a.b"), ("memories", "a", "b.c"), ("memories", True), ("memories", None)]
 )

@@ -138,7 +138,23 @@ class StoreReads:
         asked = {op.query: self._asked(op) for op in ops if isinstance(op, SearchOp) and _is_query(op)}
         alive_at = to_millis(self.caller.memory.clock()) if self.omit_expired else None
         with Looks(self.caller, alive_at) as looks:
-            return [self._result(op, looks, asked) for op in ops]
+            found = {number: self._result(ops[number], looks, asked) for number in self._by_space(ops)}
+        return [found[number] for number in range(len(ops))]
+
+    def _by_space(self, ops: Sequence[Op]) -> list[int]:
+        """The numbers of the operations, those about one space together: so it is opened once, and seen as it was then.
+
+        Those about the tiers, which open spaces themselves, come first, then those about several spaces.
+        """
+        return sorted(range(len(ops)), key=lambda number: self._about(ops[number]))
+
+    def _about(self, op: Op) -> tuple[int, str]:
+        if isinstance(op, GetOp) and op.namespace and op.namespace[0] != TIERS:
+            return 2, self.places.space(op.namespace)
+        if isinstance(op, SearchOp) and op.namespace_prefix[:1] != (TIERS,):
+            spaces = self.places.spaces(tuple(op.namespace_prefix))
+            return (2, spaces[0]) if spaces and len(spaces) == 1 else (1, "")
+        return int(isinstance(op, ListNamespacesOp)), ""
 
     def _asked(self, op: SearchOp) -> Asked:
         """The query, after what it may find has been embedded."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, time
 from enum import Enum
@@ -176,13 +176,16 @@ class SpaceLook:
 
 
 class Looks(ExitStack):
-    """The spaces that a batch reads from; missing ones are not created."""
+    """The spaces that a batch reads from, one after the other; missing ones are not created.
+
+    Only the last one is held open: a batch may be about any number of users, and each takes a connection or files.
+    """
 
     def __init__(self, caller: "Caller", alive_at: int | None) -> None:
         super().__init__()
         self._caller = caller
         self._alive_at = alive_at
-        self._held: dict[str, SpaceLook] = {}
+        self._held: SpaceLook | None = None
 
     def at(self, name: str) -> SpaceLook | None:
         """The space of a name, None if there is none.
@@ -194,21 +197,21 @@ class Looks(ExitStack):
         return self._look(self._caller.require_readable(name))
 
     def each(self, names: Sequence[str] | None) -> Iterator[SpaceLook]:
-        """Those of these spaces that exist; without names all of them, each held open only while it is read."""
-        for context in self._caller.readable(names):
-            passing = names is None and context.name not in self._held
-            with Looks(self._caller, self._alive_at) if passing else nullcontext(self) as looks:
-                if (look := looks._look(context)) is not None:
-                    yield look
+        """Those of these spaces that exist, each until the next one is asked for; without names all of them."""
+        looks = (self._look(context) for context in self._caller.readable(names))
+        return (look for look in looks if look is not None)
 
     def _look(self, context: "SpaceContext") -> SpaceLook | None:
-        name = context.name
-        if name not in self._held and context.exists():
+        if self._held is not None and self._held.name == context.name:
+            return self._held
+        self._held = None
+        self.close()
+        if context.exists():
             store = self.enter_context(context.open())
             connection = self.enter_context(store.reading())
             settings = context.settings.recall
-            self._held[name] = SpaceLook(name, store, moment(connection, store.key), settings, self._alive_at)
-        return self._held.get(name)
+            self._held = SpaceLook(context.name, store, moment(connection, store.key), settings, self._alive_at)
+        return self._held
 
 
 @dataclass(frozen=True)
