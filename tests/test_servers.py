@@ -578,6 +578,22 @@ def test_when_all_connections_are_in_use_the_caller_is_told_and_succeeds_afterwa
         assert turns(memory) == 2
 
 
+def test_whoever_waits_for_a_connection_gets_one_before_those_who_come_later(address):
+    with opened(address) as memory, ThreadPoolExecutor() as clients:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with alice.context.open() as store, ExitStack() as held:
+            for _ in range(15):
+                held.enter_context(store.reading())
+            with store.reading():
+                waits = clients.submit(said, alice, "I play the cello.")
+                time.sleep(0.3)
+            for _ in range(50):
+                with store.reading():
+                    pass
+            assert waits.done()
+
+
 def test_a_server_without_room_for_a_connection_is_busy_and_not_away(postgres, address):
     postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 0")
     with pytest.raises(ServerBusy):

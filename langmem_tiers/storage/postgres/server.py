@@ -40,6 +40,7 @@ from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database,
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
+from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.storage.shared_collection import SPACES
 from langmem_tiers.storage.statements import Prepared, upsert
@@ -400,6 +401,7 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
     engine = create_engine(
         url,
         isolation_level="AUTOCOMMIT",  # transactions begin with a statement of our own
+        poolclass=FairPool,
         pool_size=_KEPT,
         max_overflow=_MORE,
         pool_timeout=settings.busy_timeout,
