@@ -5,10 +5,11 @@ import importlib.util
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from uuid import uuid4
 
@@ -95,6 +96,23 @@ async def test_users_who_name_a_thread_alike_are_apart(service):
         assert FACT not in str(model.requests[-1])
         await _say(client, QUESTION)
         assert FACT in str(model.requests[-1])
+
+
+@pytest.mark.folder
+async def test_a_user_whose_space_another_process_holds_keeps_nobody_else_waiting(service, tmp_path):
+    async with service(OfflineResponder()) as (_, client):
+        for token in ("alice-token", "bob-token"):
+            await _say(client, FACT, token=token)
+        [database] = tmp_path.glob("memory/spaces/users-alice-*/memory.db")
+        with closing(sqlite3.connect(database, isolation_level=None)) as another:
+            another.execute("BEGIN IMMEDIATE")
+            waiting = [asyncio.create_task(_say(client, QUESTION, thread=f"t{number}")) for number in range(20)]
+            await asyncio.sleep(0.5)
+            async with asyncio.timeout(3):
+                assert FACT in _reply(await _say(client, QUESTION, thread="friday", token="bob-token"))
+            assert not any(each.done() for each in waiting)
+            another.execute("ROLLBACK")
+        assert all(FACT in _reply(each) for each in await asyncio.gather(*waiting))
 
 
 async def test_half_a_character_is_refused_and_not_repeated(service):
