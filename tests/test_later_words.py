@@ -27,6 +27,14 @@ def marks(space, value):
     return [each.ended for each in found if value.casefold() in each.entry.content.casefold()]
 
 
+def marks_of_message(space, tell, said, then):
+    """What is said of a message, once something else has been said."""
+    tell(said)
+    (message,) = space.drawers()
+    tell(then)
+    return list(space.ended([message]).values())
+
+
 def unmarked(space, query, value, since="2026-03-02"):
     """The lines of a block that say a value of a day as if it were so."""
     lines = space.recall(query).block.splitlines()
@@ -283,6 +291,8 @@ UNCHANGED = [
     ("I work at Vattenfall.", "I left Vattenfall at 6."),
     ("I work at Vattenfall.", "I got the job at Nordkraft! I start on 1 June."),
     ("I work at Vattenfall.", "Got the job at Nordkraft!! Starting 1 June"),
+    ("I'm reading a book about Rome.", "I quit the book club."),
+    ("My birthday is on 3 May.", "I called off the birthday party."),
 ]
 
 
@@ -348,6 +358,31 @@ def test_a_new_job_takes_over_on_its_first_day(alice, tell):
     tell("It's raining.", days=10)
     assert [each.text for each in alice.profile.read()] == ["works at Nordkraft, as planned for 2026-03-20"]
     assert marks(alice, "works at Vattenfall") != [()]
+
+
+@pytest.mark.parametrize(
+    ("said", "then"),
+    [
+        ("I have a book club on Mondays.", "I quit the book club."),
+        ("I'm at the record shop four days a week.", "I quit my job at the record shop."),
+        ("I ride my bike to work.", "I sold my old silver bike."),
+        ("I smoke a pack a day.", "I quit smoking cigarettes."),
+        ("I take sugar in my tea.", "I gave up sugar and salt."),
+    ],
+)
+def test_what_is_over_is_found_by_its_main_word(alice, tell, said, then):
+    assert all(marks_of_message(alice, tell, said, then))
+
+
+@pytest.mark.parametrize(
+    ("said", "then"),
+    [
+        ("We're recording an EP with a producer from Bristol.", "I quit my job at the record shop."),
+        ("The garden is full of roses.", "We sold the garden furniture."),
+    ],
+)
+def test_a_message_that_only_has_a_word_in_common_is_not_marked(alice, tell, said, then):
+    assert not any(marks_of_message(alice, tell, said, then))
 
 
 @pytest.mark.parametrize("then", ["Nordkraft withdrew the offer.", "The offer fell through."])

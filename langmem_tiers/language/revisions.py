@@ -98,6 +98,11 @@ _SOON = timedelta(days=30)
 _AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
 _NOT_ANEW = re.compile(rf"{_AHEAD.pattern}|n't\b|'d\b|\b(?:not|never|wish\w*|love to|tempted|used to)\b")
 _LEAST_SHARE = 0.5
+_TWO_WORDS = 2
+# Behind these words, the thing that is over is only told of in more detail: "the book club at work".
+_DETAIL = re.compile(r"(?:^| )(?:at|in|on|of|for|with|from|to|about|that|which|who|we|I)(?: |$)")
+# What is no one thing, or an activity of which any word may tell.
+_NO_THING = re.compile(r"\b(?:and|or)\b|^(?:[\w'-]+ )?[a-z]{2,20}ing\b")
 # Turns back at which the speaker's own words still say whom "she" and what "it" means: behind one answer.
 _JUST_BEFORE = 2
 # The boss of the speaker is theirs as long as the job is.
@@ -369,7 +374,11 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
         partners = _names(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
         return Revision(who=who, named=named or partners, topic=way.topic)
     meant = way.words or _telling(what) | named or _meant_before(what, reading)
-    return Revision(who=who, over=meant, named=named, topic=way.topic, strict=way.strict or owned) if meant else None
+    # Of the book club, it is the club that is over.
+    whole = thing or way.words or named or way.strict or owned
+    head = "" if whole or len(meant) != _TWO_WORDS else _head(what)
+    over = frozenset({head}) & meant or meant
+    return Revision(who=who, over=over, named=named, topic=way.topic, strict=way.strict or owned) if over else None
 
 
 def _is_meant(way: _Ending, match: re.Match[str], clause: str) -> bool:
@@ -410,6 +419,16 @@ def _telling(text: str) -> frozenset[str]:
     """The stems that tell what is meant: without times, and without light words if there are others."""
     found = frozenset(stems(SPOKEN.sub(" ", text)))
     return found - _LIGHT or found
+
+
+def _head(what: str) -> str:
+    """The stem of the last of two words for one thing, which says what it is; empty if they are no such words."""
+    said = SPOKEN.sub(" ", what)
+    if _NO_THING.search(said):
+        return ""
+    parts = ([stem(word) for word in words(part) if word not in STOPWORDS] for part in _DETAIL.split(said))
+    telling = next(filter(None, ([word for word in part if word not in _LIGHT] for part in parts)), [])
+    return telling[-1] if len(telling) == _TWO_WORDS else ""
 
 
 def _names(text: str) -> frozenset[str]:
