@@ -293,6 +293,7 @@ UNCHANGED = [
     ("I work at Vattenfall.", "Got the job at Nordkraft!! Starting 1 June"),
     ("I'm reading a book about Rome.", "I quit the book club."),
     ("My birthday is on 3 May.", "I called off the birthday party."),
+    ("I'm meeting Laura on Friday.", "I was wrong about Laura, she does have a degree."),
 ]
 
 
@@ -379,6 +380,7 @@ def test_what_is_over_is_found_by_its_main_word(alice, tell, said, then):
     [
         ("We're recording an EP with a producer from Bristol.", "I quit my job at the record shop."),
         ("The garden is full of roses.", "We sold the garden furniture."),
+        ("Laura says the soil is better for pears.", "I was wrong about Laura, she does have a degree."),
     ],
 )
 def test_a_message_that_only_has_a_word_in_common_is_not_marked(alice, tell, said, then):
