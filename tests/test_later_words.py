@@ -380,6 +380,7 @@ def test_what_is_over_is_found_by_its_main_word(alice, tell, said, then):
     [
         ("We're recording an EP with a producer from Bristol.", "I quit my job at the record shop."),
         ("The garden is full of roses.", "We sold the garden furniture."),
+        ('lyrics so far:\n"I was born in a storm\nI married a man made of clay"', "also Nadia and I split up."),
         ("Laura says the soil is better for pears.", "I was wrong about Laura, she does have a degree."),
     ],
 )

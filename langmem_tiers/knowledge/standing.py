@@ -16,6 +16,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.knowledge import document_text
 from langmem_tiers.knowledge_graph import outdated
 from langmem_tiers.language.assertions import USER, Assertion, assertions
+from langmem_tiers.language.quotations import own_words_of
 from langmem_tiers.language.revisions import Revision, affirms, concerns
 from langmem_tiers.language.validity import NEWS
 from langmem_tiers.storage import drawers, relations
@@ -122,7 +123,9 @@ def _of_entry(entry: Entry) -> _Said:
 
 
 def _of_drawer(drawer: Drawer) -> _Said:
-    return _Said(assertions(drawer.content, _names(drawer.speaker)), drawer.said_at, drawer.number, len(drawer.content))
+    """A message: what it only quotes is somebody else's, and nothing that its author says later ends it."""
+    own = assertions(own_words_of(drawer), _names(drawer.speaker))
+    return _Said(own, drawer.said_at, drawer.number, len(drawer.content))
 
 
 def _of_episode(episode: Episode) -> _Said:
