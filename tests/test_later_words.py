@@ -294,6 +294,7 @@ UNCHANGED = [
     ("I'm reading a book about Rome.", "I quit the book club."),
     ("My birthday is on 3 May.", "I called off the birthday party."),
     ("I'm meeting Laura on Friday.", "I was wrong about Laura, she does have a degree."),
+    ("I drink milk.", "Forget the milk, I bought some."),
 ]
 
 
@@ -359,6 +360,21 @@ def test_a_new_job_takes_over_on_its_first_day(alice, tell):
     tell("It's raining.", days=10)
     assert [each.text for each in alice.profile.read()] == ["works at Nordkraft, as planned for 2026-03-20"]
     assert marks(alice, "works at Vattenfall") != [()]
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "Forget the bullet points thing, full sentences are fine again.",
+        "You can drop the bullet points.",
+        "Forget about the bullet points from now on.",
+    ],
+)
+def test_a_wish_for_the_agent_that_is_taken_back_holds_no_longer(alice, tell, then):
+    tell("From now on always answer in bullet points.")
+    tell(then)
+    assert marks(alice, "bullet points") == [(f'but later, 2026-04-01: "{then}"',)]
+    assert not any("bullet points" in each.text for each in alice.profile.read())
 
 
 @pytest.mark.parametrize(
