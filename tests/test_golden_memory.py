@@ -148,7 +148,7 @@ def test_recalled_blocks_and_their_receipts(told, ottilie):
         )
     check("recall_blocks.txt", "\n".join(blocks), told.path)
     check("recall_receipts.json", receipts, told.path)
-    check("recall_receipt_whole.json", {"latest": ottilie.receipts(limit=2)}, told.path)
+    check("recall_receipt_whole.json", {"latest": ottilie.receipts(limit=3)}, told.path)
 
 
 def test_searches_of_every_layer(ottilie):

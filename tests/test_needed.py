@@ -90,6 +90,21 @@ def test_what_needs_nothing_gets_nothing(anna, message):
 
 
 @pytest.mark.parametrize(
+    "message",
+    ["Good morning, how are you today?", "hey, how was your day?", "What are you up to today?", "how was your week"],
+)
+def test_who_asks_how_the_other_is_gets_nothing(alice, message):
+    say(alice, "Today is our wedding anniversary.", "What a day, the week is going to be long.")
+    assert shown(alice, message) == ""
+
+
+@pytest.mark.parametrize("message", ["What did you say today?", "How was my day today?"])
+def test_who_asks_for_more_than_how_the_other_is_gets_what_fits(alice, message):
+    say(alice, "Today is our wedding anniversary.", "What a day today, the week is going to be long.")
+    assert shown(alice, message) != ""
+
+
+@pytest.mark.parametrize(
     ("told", "asked"),
     [
         ("We finally got the keys, moved into the cottage on Friday.", "where am I living these days?"),

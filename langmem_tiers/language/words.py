@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from langmem_tiers.language.word_lists import listed
@@ -20,6 +20,10 @@ _COURTESIES = re.compile(
     r"\b(?:(?:can|could|may|shall|should|will|would) (?:i|you|we)|how are|what's up)\b", re.IGNORECASE
 )
 QUESTION_WORDS = frozenset({"who", "whom", "whose", "what", "when", "where", "which", "why", "how"})
+# Of nothing else, a question to the other only asks how they are: "How was your day?"
+_THEIR_DAY = frozenset({"today", "tonight", "day", "week", "weekend", "morning", "evening", "going", "doing", "far"})
+_YOU = frozenset({"you", "your", "u"})
+_SAYING = frozenset({"say", "said", "mean", "meant", "tell", "told", "mention", "mentioned"})
 # Verbs that open a question, and those that do so before a pronoun: "did Tom call", "do I smoke".
 _ASKING = QUESTION_WORDS | {"did", "does", "is", "are", "am", "was", "were", "has"}
 _ASKING_BEFORE = frozenset({"do", "have", "had", "will"})
@@ -104,11 +108,14 @@ def codes(said: Sequence[str]) -> tuple[int, ...]:
 def is_trivial(text: str, least: int = 3) -> bool:
     """Whether a message says too little to recall anything by: fewer than `least` meaningful words.
 
-    A short message still counts if it asks or names something: "Where is Tom?", "back from Oslo".
+    A short message still counts if it asks or names something: "Where is Tom?", "back from Oslo". It does not if it
+    only asks how the other is: "How was your day?".
     """
     meaningful = meaningful_words(text)
     if len(meaningful) >= least:
         return False
+    if _asks_how_they_are(text, meaningful):
+        return True
     return not asks_about_oneself(text[:LOOKED_AT]) and (not meaningful or not _asks_or_names(text[:LOOKED_AT]))
 
 
@@ -144,6 +151,12 @@ def asks_about_oneself(text: str) -> bool:
     """Questions such as "Who am I?" have no meaningful word, but only memory can answer them."""
     said = words(text)
     return ("?" in text or opens_question(said)) and not FIRST_PERSON.isdisjoint(said) and not _COURTESIES.search(text)
+
+
+def _asks_how_they_are(text: str, meaningful: Collection[str]) -> bool:
+    said = set(words(text))
+    to_them = not _YOU.isdisjoint(said) and FIRST_PERSON.isdisjoint(said) and _SAYING.isdisjoint(said)
+    return to_them and _THEIR_DAY.issuperset(meaningful)
 
 
 def _asks_or_names(text: str) -> bool:
