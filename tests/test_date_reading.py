@@ -50,6 +50,8 @@ BARE = {
     "We visited my aunt in Bergen on September 9th.": "2024-09-09",
     "I ran a marathon in Bergen on March 14.": "2025-03-14",
     "The wedding was on November 2nd.": "2024-11-02",
+    "We finally found a flat, moving in on August 1.": "2025-08-01",
+    "I bought tickets to Crete, flying on June 12.": "2025-06-12",
 }
 
 
