@@ -58,6 +58,46 @@ def test_the_right_fact_is_written_and_the_wrong_one_put_aside(hears, first, the
     assert list(wrong.values()) == [right]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My brother Martin lives in Aachen. I mean my brother-in-law.",
+        "My brother Martin lives in Aachen. I mean Essen.",
+        "My neighbour Mr Quint complained about the fence. Sorry, Mr Quist, with s",
+        "I hate sheds. No, that's unfair.",
+        "I work at Bosch. Scratch that, at Siemens.",
+        "I live in Turin. Sorry, Milan.",
+        "I live in Turin. Oops, I meant Milan.",
+        "I'm allergic to peanuts. Wait, no, tree nuts.",
+    ],
+)
+def test_of_what_the_next_sentence_takes_back_nothing_is_kept(alice, said):
+    alice.track([Turn(role="user", content=said)], session="s")
+    alice.mine()
+    assert alice.flush()
+    wrong = ("Aachen", "Quint", "sheds", "Bosch", "Turin", "peanuts")
+    told = [found.entry.content for found in alice.knowledge.search(status="all", limit=99)]
+    relations = [str(each) for entity in alice.graph.entities() for each in alice.graph.neighbours(entity.id).relations]
+    assert [each for each in (*told, *relations) if any(value in each for value in wrong)] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I love jazz. I mean, who doesn't?",
+        "I love jazz. I mean it.",
+        "I love jazz. Sorry, I have to go.",
+        "I love jazz. Sorry for the long message.",
+        "I love jazz. Oh no, the bus is here.",
+        "I love jazz. I meant to tell you earlier.",
+    ],
+)
+def test_what_the_next_sentence_only_talks_on_about_is_kept(alice, said):
+    alice.track([Turn(role="user", content=said)], session="s")
+    alice.mine()
+    assert "The user loves jazz." in [found.entry.content for found in alice.knowledge.search()]
+
+
 def test_what_sets_something_right_has_the_authority_of_a_correction(hears, alice):
     hears("I live in Porto.", "Correction: I live in Braga")
     (found,) = alice.knowledge.search()

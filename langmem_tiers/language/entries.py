@@ -35,7 +35,7 @@ def of_turn(read: Iterable[Reading]) -> Iterator[Proposal]:
         remembered = _REMEMBER.match(reading.text)
         if not remembered and speech_acts.is_task(reading.text):
             return
-        if not speech_acts.is_taken_back(reading.text):
+        if not (reading.withdrawn or speech_acts.is_taken_back(reading.text)):
             yield from _of_sentence(reading, remembered["what"] if remembered else "")
 
 

@@ -130,7 +130,7 @@ def _somebody_else(reading: Reading) -> Iterator[Claim]:
 
 def _of_sentence(tracker: Tracker, reading: Reading) -> Iterator[Claim]:
     text = corrections.unlaughed(_QUOTED.sub(" ", reading.text))
-    if not speech_acts.is_stated(text) or speech_acts.is_taken_back(text):
+    if reading.withdrawn or not speech_acts.is_stated(text) or speech_acts.is_taken_back(text):
         return
     right = corrections.read_righting(reading, text)
     if right is None or right.never:

@@ -42,6 +42,9 @@ is_task = finds("speech_acts", "task_or_order")
 is_taken_back = finds("speech_acts", "taken_back")
 """Whether the statement is withdrawn in the same sentence, or contains a masked part."""
 
+takes_back = finds("speech_acts", "takes_back")
+"""Whether a sentence corrects what its speaker said just before: "I mean my brother-in-law.", "No, that's unfair."."""
+
 
 def is_question(sentence: str) -> bool:
     """Whether the sentence asks."""

@@ -46,7 +46,7 @@ class Reading:
 
     `briefs` says that the turn is a long brief for a task, `asked` that it answers a question about the past; `own` are
     the sentences before this one, `behind` the earlier turns, nearest first. `full` is what a short answer, an
-    introduction or a sentence that leaves something out means.
+    introduction or a sentence that leaves something out means. `withdrawn` says that the next sentence takes it back.
     """
 
     said: Said
@@ -58,6 +58,7 @@ class Reading:
     own: tuple[Sentence, ...] = ()
     behind: tuple[Said, ...] = ()
     full: str = ""
+    withdrawn: bool = False
 
     @property
     def text(self) -> str:
@@ -146,6 +147,7 @@ def readings(said: Sequence[Said], place: int, *, several: bool) -> Iterator[Rea
             own=tuple(read[:number]),
             behind=tuple(reversed(said[max(0, place - _MOST_AGO) : place])),
             full=(not number and full) or _filled_in(read, number) or introduced(sentence.text, last),
+            withdrawn=any(speech_acts.takes_back(each.text) for each in read[number + 1 : number + 2]),
         )
 
 
