@@ -103,7 +103,7 @@ class ActivityFeed:
 
     def __init__(self) -> None:
         self._heard: OrderedDict[Thread, int] = OrderedDict()
-        self._told_already: set[tuple[Thread, int]] = set()
+        self._told_already: dict[tuple[Thread, int], None] = {}
         self._without_user: dict[str, None] = {}
         self._lock = Lock()
 
@@ -121,7 +121,8 @@ class ActivityFeed:
             # Meanwhile, another node may have told the thread as well.
             after = max(after, self._heard.get(thread, after))
             told = [row for row in found if row.number > after and (thread, row.number) not in self._told_already]
-            self._told_already -= {(thread, row.number) for row in found}
+            for row in found:
+                self._told_already.pop((thread, row.number), None)
             upto = max(after, found[-1].number if found else newest)
             self._heard[thread] = upto
             self._heard.move_to_end(thread)
@@ -135,7 +136,9 @@ class ActivityFeed:
         with space.context.open() as store, store.reading() as connection:
             rows = activities.latest(connection, store.key, 1, kind=kind, session=session)
         with self._lock:
-            self._told_already |= {((space.name, session or ""), row.number) for row in rows}
+            self._told_already |= {((space.name, session or ""), row.number): None for row in rows}
+            while len(self._told_already) > _THREADS:  # of threads that are over
+                del self._told_already[next(iter(self._told_already))]
 
     def first_without_user(self, message: str) -> bool:
         """Whether this is the first time that a missing user is reported for this message."""
