@@ -133,6 +133,8 @@ CHANGES = [
     ("My boss is Karen.", "I quit my job.", "Who is my boss?", "Karen", ""),
     ("My manager's name is Karen.", "I quit my job at Vattenfall.", "Who is my manager?", "Karen", ""),
     ("I love espresso.", "No more coffee for me.", "Do I like espresso?", "espresso", ""),
+    ("I take metformin.", "No metformin any more, I'm on insulin now.", "What do I take?", "metformin", "insulin"),
+    ("I eat cheese every day.", "so no cheese anymore", "Do I eat cheese?", "cheese", "no cheese"),
     ("I have a cat named Pixel.", "Pixel went to live with my ex.", "Which pets do I have?", "cat", "live with"),
     ("My birthday is on 5 May.", "My birthday is on 4 May, not 5 May.", "When is my birthday?", "on 5 May", "4 May"),
     ("Our dog is called Moose.", "We had to put Moose down yesterday.", "Do I have a dog?", "Moose", "put Moose down"),
@@ -295,6 +297,9 @@ UNCHANGED = [
     ("My birthday is on 3 May.", "I called off the birthday party."),
     ("I'm meeting Laura on Friday.", "I was wrong about Laura, she does have a degree."),
     ("I drink milk.", "Forget the milk, I bought some."),
+    ("I drink coffee every day.", "No coffee any more after 4 pm."),
+    ("I drink coffee every day.", "No coffee after dinner any more."),
+    ("I eat cheese every day.", "No shop here has goat cheese any more."),
 ]
 
 
