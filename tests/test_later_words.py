@@ -297,6 +297,8 @@ UNCHANGED = [
     ("My birthday is on 3 May.", "I called off the birthday party."),
     ("I'm meeting Laura on Friday.", "I was wrong about Laura, she does have a degree."),
     ("I drink milk.", "Forget the milk, I bought some."),
+    ("I love cats.", 'my sister\'s like "you hate cats"'),
+    ("I love cats.", "My mum's always like 'I hate cats.'"),
     ("I drink coffee every day.", "No coffee any more after 4 pm."),
     ("I drink coffee every day.", "No coffee after dinner any more."),
     ("I eat cheese every day.", "No shop here has goat cheese any more."),

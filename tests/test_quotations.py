@@ -343,6 +343,8 @@ OWN = [
     "I set an automatic reply: I am away. I live in Oslo.",
     "So here's the thing:\nI live in Oslo.",
     "Here goes:\nI live in Oslo.",
+    'I was like "love it here". I live in Oslo.',
+    'My favourite café is like "home in Oslo".',
 ]
 
 
@@ -366,6 +368,8 @@ QUOTED = [
     ("<html><body>I love it.</body></html>", "a web page"),
     ("Dear customer,\n\nI love it.", "a mail"),
     ('Anna said: "I love it and I want more."', "Anna"),
+    ('my sister\'s like "you hate cats"', "somebody"),
+    ("My boss was all like 'I quit!'", "somebody"),
 ]
 
 

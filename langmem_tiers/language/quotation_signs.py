@@ -46,6 +46,7 @@ _SOURCES = {kind: named_pattern("quotations", f"source_{kind}") for kind in ("ma
 ASIDE = named_pattern("quotations", "aside")
 OF_ONESELF = named_pattern("quotations", "of_oneself")
 SAID_BY = named_pattern("quotations", "said_by")
+LIKENED_TO = named_pattern("quotations", "likened_to")
 _NAMED_BEFORE = named_pattern("quotations", "named_before")
 _NAMED_BEHIND = named_pattern("quotations", "named_behind")
 _POINTS_AT = named_pattern("quotations", "points_at")

@@ -8,6 +8,7 @@ from itertools import islice, pairwise
 
 from langmem_tiers.language.quotation_signs import (
     ASIDE,
+    LIKENED_TO,
     LONGEST_LINE,
     OF_ONESELF,
     PAIRS,
@@ -233,6 +234,8 @@ def _is_said(said: str, before: str) -> bool:
         return False
     if SAID_BY.search(before[-80:]):
         return True
+    if LIKENED_TO.search(before[-80:]):
+        return _FINITE.search(said) is not None
     if len(words) < _LEAST_SAID:
         return said.rstrip().endswith((".", "!")) and _FINITE.search(said) is not None and len(words) > 2
     titled = sum(word[0].isupper() or len(word) < 4 for word in words) >= len(words) - 1
