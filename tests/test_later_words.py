@@ -392,6 +392,8 @@ def test_a_wish_for_the_agent_that_is_taken_back_holds_no_longer(alice, tell, th
         ("I ride my bike to work.", "I sold my old silver bike."),
         ("I smoke a pack a day.", "I quit smoking cigarettes."),
         ("I take sugar in my tea.", "I gave up sugar and salt."),
+        ("Nadia and Tom are going to Peru with me.", "Peru is cancelled."),
+        ("Nadia and I booked Peru for May.", "Peru is cancelled."),
     ],
 )
 def test_what_is_over_is_found_by_its_main_word(alice, tell, said, then):
@@ -405,6 +407,8 @@ def test_what_is_over_is_found_by_its_main_word(alice, tell, said, then):
         ("The garden is full of roses.", "We sold the garden furniture."),
         ('lyrics so far:\n"I was born in a storm\nI married a man made of clay"', "also Nadia and I split up."),
         ("Laura says the soil is better for pears.", "I was wrong about Laura, she does have a degree."),
+        ("Nadia and Tom went on to Peru without me.", "Peru is cancelled."),
+        ("My sister Ada and Tom flew to Peru yesterday.", "Peru is off."),
     ],
 )
 def test_a_message_that_only_has_a_word_in_common_is_not_marked(alice, tell, said, then):

@@ -106,8 +106,10 @@ _UNREAL = lazy_pattern(
     r"|tr(?:y|ied|ying) to|needs? to|ha(?:ve|s) to|used to|refuse to)|n't|'ll|'d)(?: \w+ly| just| even| ever| be)*$",
     re.IGNORECASE,
 )
+_SOMEONE = rf"(?:[A-Z]\w+|[Mm]y {_BEINGS}(?: [A-Z]\w+)?)"
 _VERB = lazy_pattern(
-    r"^(?:I|[Ww]e|[Tt]he user(?: and others)?|[A-Z]\w+)(?:'ve| have| has)?(?: (?:\w+ly|just|also|finally))*"
+    rf"^(?:{_SOMEONE}(?:, {_SOMEONE}){{0,3}},? and (?:I|{_SOMEONE})|I|[Ww]e|[Tt]he user(?: and others)?|[A-Z]\w+)"
+    r"(?:'ve| have| has)?(?: (?:\w+ly|just|also|finally))*"
     r" (?P<verb>[a-z]+)\b"
 )
 _CAPITALS_OF_ALL = lazy_pattern(r"\bI\b|^The(?= user\b)")
