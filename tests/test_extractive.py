@@ -74,6 +74,10 @@ IDENTITY = [
     ("I'm allergic to peanuts.", "people/user", "The user is allergic to peanuts."),
     ("I'm lactose intolerant, so no milk please.", "people/user", "The user is lactose intolerant."),
     ("I have asthma.", "people/user", "The user has asthma."),
+    ("I'm gluten intolerant so no bread rolls w seeds pls", "people/user", "The user is gluten intolerant."),
+    ("I moved from Ghent to Lille, don't laugh.", "people/user", "The user moved from Ghent to Lille."),
+    ("I'm planning a world tour, sold my car and all.", "people/user", "The user is planning a world tour."),
+    ("I play chess and all that.", "people/user", "The user plays chess."),
     ("I was diagnosed with ADHD in 2021.", "people/user", "The user was diagnosed with ADHD in 2021."),
     ("I'm 34 years old.", "people/user", "The user is 34 years old."),
     ("I turned 40 last Saturday.", "people/user", "The user turned 40 last Saturday (2026-02-28)."),
@@ -127,6 +131,7 @@ EVENTS = [
     ("I saw it on TV. Yeah, btw, I joined a choir in May 2021!", "people/user", "The user joined a choir in May 2021."),
 ]
 PREFERENCES = [
+    ("I'm afraid of spiders, like really.", "user-preferences/general", "The user is afraid of spiders."),
     ("Call me Bob.", "people/user", "The user wants to be called Bob."),
     ("My favourite colour is green.", "user-preferences/colour", "The user's favourite colour is green."),
     ("Sushi is my favourite food.", "user-preferences/food", "Sushi is the user's favourite food."),
