@@ -29,6 +29,8 @@ def told(alice):
         "I am Ilvy, nice to meet you.",
         "Good morning everyone, I'm Ilvy, a nurse in Ghent.",
         "I'm Ilvy and I work at Brugbank.",
+        "btw im Ilvy, backend dev at Brugbank",
+        "Hi, I'm Ilvy, engineer at Brugbank.",
     ],
 )
 def test_somebody_who_introduces_themselves_has_a_name(told, text):
@@ -51,6 +53,8 @@ def test_somebody_who_introduces_themselves_has_a_name(told, text):
         "I'm Ghent based, I work a lot.",
         "I'm Ilvy's brother.",
         "Hi, I'm Vegan and I'm a nurse.",
+        "btw im Swiss, nurse at Brugbank",
+        "I'm Team Red, teacher of the year is not my thing.",
     ],
 )
 def test_what_somebody_is_or_belongs_to_is_no_name(told, text):
@@ -64,6 +68,36 @@ def test_what_somebody_is_or_belongs_to_is_no_name(told, text):
 )
 def test_an_occupation_at_an_employer_gives_both(told, text):
     assert told(text)[1] == {"user works_at Brugbank", "user works_as UX designer"}
+
+
+@pytest.mark.parametrize(
+    ("text", "job"),
+    [
+        ("btw im Ilvy, backend dev at Brugbank", "backend dev"),
+        ("Hi, I'm Ilvy, engineer at Brugbank.", "engineer"),
+        ("So I'm Ilvy Maes, senior nurse at Brugbank", "senior nurse"),
+    ],
+)
+def test_a_job_that_follows_a_name_without_more_words_is_that_of_the_user(told, text, job):
+    entries, relations = told(text)
+    assert {"user works_at Brugbank", f"user works_as {job}"} <= relations
+    assert any(each.endswith(f"{job} at Brugbank.") and each.startswith("The user is ") for each in entries)
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("my new lead is Ilvy", "The user's new lead is Ilvy."),
+        ("My team lead is Ilvy Maes.", "The user's team lead is Ilvy Maes."),
+    ],
+)
+def test_who_leads_the_users_team_is_kept(told, text, content):
+    assert told(text)[0] == {content}
+
+
+@pytest.mark.parametrize("text", ["My lead is growing.", "My new lead is Monday's call.", "My dog's lead is red."])
+def test_another_lead_is_nobody(told, text):
+    assert told(text)[0] == set()
 
 
 @pytest.mark.parametrize("text", ["I'm a designer at heart.", "I'm a regular at Brugbank.", "I'm a teacher at night."])

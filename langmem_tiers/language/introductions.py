@@ -11,7 +11,9 @@ from langmem_tiers.language.word_lists import listed, named_pattern, table
 
 _INTRODUCED = named_pattern("introductions", "introduced")
 _GREETING = named_pattern("introductions", "greeting")
-_GOES_ON = named_pattern("introductions", "goes_on")
+_JOBS = {name: table("vocabulary")[name] for name in ("jobs", "kinds_of_job")}
+_GOES_ON = named_pattern("introductions", "goes_on", **_JOBS)
+_OF_JOB = named_pattern("introductions", "of_job", **_JOBS)
 _OF_THEIRS = named_pattern("introductions", "of_theirs", kin=kinship.WORDS, pets=table("vocabulary")["pets"])
 _BELONGING = named_pattern("introductions", "belonging")
 _NO_NAMES = CALENDAR | LANGUAGES | NOT_NAMES | PRODUCTS
@@ -51,7 +53,12 @@ def _of_themselves(sentence: str, before: str) -> str:
     greeted = said["greeting"] or _GREETING.fullmatch(before.strip(" .!"))
     if not (greeted or _GOES_ON.match(rest)):
         return ""
-    return f"My name is {said['name']}{re.sub(r'^, (?=an? [a-z])', ', I am ', rest)}"
+    with_verb = re.sub(r"^, (?=an? [a-z])", ", I am ", rest)
+    return f"My name is {said['name']}{_OF_JOB.sub(_with_article, with_verb)}"
+
+
+def _with_article(before: re.Match[str]) -> str:
+    return f", I am {'an' if before.string[before.end()] in 'aeiou' else 'a'} "
 
 
 def _of_theirs(said: re.Match[str]) -> str:
