@@ -29,7 +29,6 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from hmac import compare_digest
 from typing import Annotated, Any
@@ -57,7 +56,6 @@ TOKENS = {"alice-token": "alice", "bob-token": "bob"}  # in place of your authen
 LAST_REPLIES = 30.0  # seconds that a shutdown waits for replies nobody listens to any more
 MOST_BODY = 100_000  # bytes
 BODY_SECONDS = 20.0  # that a client may take to send a body
-THREADS = 32  # for the memory: where one user's space is slow, others still find a thread
 # h11 is the parser whose limit on headers can be set.
 LIMITS = {"http": "h11", "h11_max_incomplete_event_size": 16_384, "limit_concurrency": 100, "timeout_keep_alive": 5}
 
@@ -141,7 +139,6 @@ def service(place: str | None = None, model: BaseChatModel | None = None, *, bac
 
     @asynccontextmanager
     async def open_memory(app: FastAPI) -> AsyncIterator[None]:
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
         with Memory.open(place, background=background) as memory:
             print(f"The memory is in {memory.backend.where}.")
             async with langgraph_tables(place) as (checkpointer, store):

@@ -1,6 +1,5 @@
 """The dream as a graph: a memory consolidates itself in steps that a checkpointer can keep."""
 
-import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from langmem_tiers.graphs.runs import TracedCall, TracedNode, described
 from langmem_tiers.graphs.state import MemoryContext
 from langmem_tiers.naming import check_space, user_space
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.threads import to_thread
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -265,17 +265,17 @@ class _Step(_Node):
             return given
         try:
             held = self.memory.use(given.report.space)
-            store = await asyncio.to_thread(held.__enter__)
+            store = await to_thread(held.__enter__)
             try:
                 return await self._dreaming(store, runtime).astep(self.step, given)
             finally:
-                await asyncio.to_thread(held.__exit__, None, None, None)
+                await to_thread(held.__exit__, None, None, None)
         except GraphBubbleUp:
             raise
         except Exception as error:
             if self.on_error == "raise":
                 raise
-            return await asyncio.to_thread(self._failed, given, error)
+            return await to_thread(self._failed, given, error)
 
     def _dreaming(self, store: "SpaceStore", runtime: Runtime[Any] | None) -> DreamRunner:
         def told(progress: Mapping[str, Any]) -> None:
@@ -332,7 +332,7 @@ class _Call(TracedCall):
 
     async def aanswered(self, given: dict[str, Any], /) -> dict[str, Any]:
         self.dream = await self.step.ataken(self.dream, self.runtime)
-        self.left = await asyncio.to_thread(self.step.left, self.state, self.dream)
+        self.left = await to_thread(self.step.left, self.state, self.dream)
         return self.given
 
     def update(self) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """How runs of memory nodes are described and traced, and what the memory does meanwhile on the custom stream."""
 
-import asyncio
 from abc import abstractmethod
 from collections import OrderedDict
 from threading import Lock
@@ -14,6 +13,7 @@ from langgraph.runtime import Runtime
 from langmem_tiers.graphs.identity import current_runtime
 from langmem_tiers.naming import space_mark
 from langmem_tiers.storage import activities
+from langmem_tiers.threads import to_thread
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -60,7 +60,7 @@ class TracedCall(Protocol):
 
     async def aanswered(self, given: dict[str, Any], /) -> dict[str, Any]:
         """`answered`, while the event loop goes on."""
-        return await asyncio.to_thread(self.answered, given)
+        return await to_thread(self.answered, given)
 
     def update(self) -> dict[str, Any]:
         """The update to the state, once it is answered."""
@@ -77,7 +77,7 @@ class TracedNode(Runnable[Any, dict[str, Any]]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """`invoke` without holding up the event loop."""
-        call = await asyncio.to_thread(self._called, input, ensure_config(config), current_runtime())
+        call = await to_thread(self._called, input, ensure_config(config), current_runtime())
         await self._acall_with_config(call.aanswered, call.given, call.described)
         return call.update()
 

@@ -1,6 +1,5 @@
 """Citations as a step of a chain: `prompt | model | citation_runnable(memory)`."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -15,6 +14,7 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.node import OnError
 from langmem_tiers.graphs.runs import described
 from langmem_tiers.integrations.inputs import faults, scope_of
+from langmem_tiers.threads import to_thread
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -56,7 +56,7 @@ class CitationRunnable(Runnable[Any, str]):
         return await self._acall_with_config(self._acited, input, described(self.memory, "cite", config))
 
     async def _acited(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
-        return await asyncio.to_thread(self._cited, given, run_manager, config)
+        return await to_thread(self._cited, given, run_manager, config)
 
     def _cited(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
         with faults(str(self.name), self._on_error):

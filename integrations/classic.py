@@ -1,6 +1,5 @@
 """The memory class for the chains and agents of `langchain_classic`."""
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -25,6 +24,7 @@ from langmem_tiers.integrations.inputs import (
 )
 from langmem_tiers.integrations.message_history import Conversation, Look, place_id
 from langmem_tiers.memory import Memory
+from langmem_tiers.threads import to_thread
 
 
 def _base_memory() -> type[Any]:
@@ -122,15 +122,15 @@ class TieredMemory(BaseMemory):
 
     async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """`load_memory_variables` in a thread."""
-        return await asyncio.to_thread(self.load_memory_variables, inputs)
+        return await to_thread(self.load_memory_variables, inputs)
 
     async def asave_context(self, inputs: dict[str, Any], outputs: dict[str, str]) -> None:
         """`save_context` in a thread."""
-        await asyncio.to_thread(self.save_context, inputs, outputs)
+        await to_thread(self.save_context, inputs, outputs)
 
     async def aclear(self) -> None:
         """`clear` in a thread."""
-        await asyncio.to_thread(self.clear)
+        await to_thread(self.clear)
 
     def _conversation(self) -> Conversation:
         scope = scope_of(space=self.space, user_id=self.user_id, way_out=_WAY_OUT)

@@ -1,6 +1,5 @@
 """Recall as a step of a chain: `RunnablePassthrough.assign(memory=recall_runnable(memory)) | prompt | model`."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,6 +12,7 @@ from langmem_tiers.graphs.messages import without_recalled
 from langmem_tiers.graphs.node import OnError
 from langmem_tiers.graphs.runs import described
 from langmem_tiers.integrations.inputs import asked_in, faults, messages_in, scope_of, with_profile
+from langmem_tiers.threads import to_thread
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -54,7 +54,7 @@ class RecallRunnable(Runnable[Any, str]):
         return await self._acall_with_config(self._arecalled, input, described(self.memory, "recall", config))
 
     async def _arecalled(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
-        return await asyncio.to_thread(self._recalled, given, run_manager, config)
+        return await to_thread(self._recalled, given, run_manager, config)
 
     def _recalled(self, given: Any, run_manager: Any, config: RunnableConfig) -> str:
         with faults(str(self.name), self._on_error):

@@ -1,6 +1,5 @@
 """A conversation of LangChain messages in a space, as a chat message history."""
 
-import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from langmem_tiers.graphs.messages import is_synthetic, window_start, without_re
 from langmem_tiers.graphs.node import one_space
 from langmem_tiers.graphs.track import log_rejected, turns_of
 from langmem_tiers.storage import drawers, rooms
+from langmem_tiers.threads import to_thread
 from langmem_tiers.trust.secrets import mask
 from langmem_tiers.types import Drawer, TrackReport
 
@@ -188,15 +188,15 @@ class TieredChatMessageHistory(BaseChatMessageHistory):
 
     async def aget_messages(self) -> list[BaseMessage]:
         """`messages` in a thread."""
-        return await asyncio.to_thread(lambda: self.messages)
+        return await to_thread(lambda: self.messages)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """`add_messages` in a thread."""
-        await asyncio.to_thread(self.add_messages, messages)
+        await to_thread(self.add_messages, messages)
 
     async def aclear(self) -> None:
         """`clear` in a thread."""
-        await asyncio.to_thread(self.clear)
+        await to_thread(self.clear)
 
     def _conversation(self) -> Conversation:
         return Conversation(space=self.space, session=self.session)

@@ -1,6 +1,5 @@
 """The memory as a LangChain retriever."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -20,6 +19,7 @@ from langmem_tiers.memory import Memory
 from langmem_tiers.pointers import beside
 from langmem_tiers.recall.message_search import search_messages
 from langmem_tiers.space import Space
+from langmem_tiers.threads import to_thread
 from langmem_tiers.types import Drawer
 
 Tier = Literal["drawers", "entries", "episodes", "all"]
@@ -99,7 +99,7 @@ class TieredRetriever(BaseRetriever):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **asked: Any
     ) -> list[Document]:
-        return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **asked)
+        return await to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **asked)
 
     def _space_of(self, config: RunnableConfig | None) -> Space:
         scope = scope_of(config, space=self.space, user_id=self.user_id, way_out=_WAY_OUT)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
+
+from langmem_tiers.threads import to_thread
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -16,7 +17,7 @@ def twin(method: Callable[_Given, _Result]) -> Callable[_Given, Coroutine[Any, A
 
     @wraps(method)
     async def in_thread(*args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
-        return await asyncio.to_thread(method, *args, **kwargs)
+        return await to_thread(method, *args, **kwargs)
 
     in_thread.__name__ = f"a{method.__name__}"
     in_thread.__qualname__ = f"{method.__qualname__.removesuffix(method.__name__)}a{method.__name__}"

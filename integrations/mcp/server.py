@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from langmem_tiers.errors import MemoryTiersError, MissingExtra
 from langmem_tiers.integrations.tools import GRAPH_TOOLS, MEMORY_TOOLS, WRITING_GUIDANCE, base, space_tools
 from langmem_tiers.space import Space
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.threads import to_thread
 from langmem_tiers.types import PalaceWing
 from langmem_tiers.version import __version__
 from langmem_tiers.working import keys as working_keys
@@ -197,9 +197,9 @@ class _Doors:
         from mcp.types import INVALID_PARAMS
 
         if uri == _IDENTITY:
-            return await asyncio.to_thread(self._space.identity.prompt_block) or "The profile is empty."
+            return await to_thread(self._space.identity.prompt_block) or "The profile is empty."
         if uri == _PALACE:
-            return await asyncio.to_thread(_palace, self._space)
+            return await to_thread(_palace, self._space)
         if not uri.startswith(_TIMELINE):
             raise _error(INVALID_PARAMS, f"There is no resource {base.plain(repr(uri))}.")
         text, refused = await self._ask("entity_timeline", {"entity": unquote(uri.removeprefix(_TIMELINE))})

@@ -1,6 +1,5 @@
 """A LangGraph store over the memory: one batch of operations after the other."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from langmem_tiers.integrations.store.values import Asked, Looks
 from langmem_tiers.recall.request import parse
 from langmem_tiers.storage import items, purging
 from langmem_tiers.storage.items import ItemRow, NewItem, Place
+from langmem_tiers.threads import to_thread
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -365,7 +365,7 @@ class TieredStore(FrontDoor):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch` in a thread."""
-        return await asyncio.to_thread(self.batch, list(ops))
+        return await to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
         """Delete what has expired in all spaces that are on. Returns how many items that were."""

@@ -44,6 +44,7 @@ from langmem_tiers.pointers import beside
 from langmem_tiers.recall.rendering import ASK_FIRST, FROM_TOOL, excerpt, render_ended, render_quoted
 from langmem_tiers.records import Entry
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.threads import to_thread
 from langmem_tiers.types import Drawer
 
 if TYPE_CHECKING:
@@ -308,6 +309,11 @@ class MemoryTool(BaseTool):
             say(logger, level, "memory_tool_refused", tool=self.name, error=error, reason=error)
             raise ToolException(told(error)) from error
         return answer.text, dict(answer.artifact)
+
+    async def _arun(
+        self, *first: str, config: RunnableConfig, runtime: Injected = None, **given: Any
+    ) -> tuple[str, Any]:
+        return await to_thread(self._run, *first, config=config, runtime=runtime, **given)
 
 
 def tool_of(answer: Callable[..., ToolAnswer], reach: Reach) -> MemoryTool:

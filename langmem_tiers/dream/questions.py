@@ -6,7 +6,6 @@ All questions of a dream are booked under `memory_dream`, in a session of their 
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from langmem_tiers.models.asker import ModelAsker
 from langmem_tiers.models.calls import ModelAnswer, Prompt
 from langmem_tiers.models.directives import Directives
+from langmem_tiers.threads import to_thread
 
 SOURCE = "memory_dream"
 Given = TypeVar("Given")
@@ -139,9 +139,9 @@ def run(step: Step[Given], asker: DreamAsker) -> Given:
 
 async def arun(step: Step[Given], asker: DreamAsker) -> Given:
     """Like `run`, without blocking the event loop: between its questions, a step works in a thread."""
-    moved = await asyncio.to_thread(_moved, step, None, asker)
+    moved = await to_thread(_moved, step, None, asker)
     while isinstance(moved, DreamQuestion):
-        moved = await asyncio.to_thread(_moved, step, await asker.aask(moved), asker)
+        moved = await to_thread(_moved, step, await asker.aask(moved), asker)
     return moved.given
 
 

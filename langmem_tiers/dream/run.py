@@ -8,7 +8,6 @@ resume from it, and what was committed is not committed again.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from langmem_tiers.storage.leases import DREAM, Lease
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.threads import to_thread
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ class DreamRunner:
             try:
                 after = await arun(self._stepping(name, state, asker), asker)
             except Stopped:
-                after = await asyncio.to_thread(self._stopped, state)
+                after = await to_thread(self._stopped, state)
             return _traced(span, state, after.but(took=asker.took))
 
     def release(self, state: DreamState) -> None:

@@ -21,6 +21,7 @@ from langmem_tiers.settings import BudgetSettings
 from langmem_tiers.storage.usages import Usage, UsageKey
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
+from langmem_tiers.threads import to_thread
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -201,7 +202,7 @@ class _Attempt(Generic[T]):
 
     async def _amade(self, call: Call) -> Outcome:
         await asyncio.sleep(call.pause)
-        outcome: Outcome | None = await asyncio.to_thread(self._begun, call)
+        outcome: Outcome | None = await to_thread(self._begun, call)
         if outcome is not None:
             return outcome
         outcome = self._too_late()
@@ -210,7 +211,7 @@ class _Attempt(Generic[T]):
             if await afinished(running, self.question.left(), self.stop):
                 outcome = running.result()
         finally:
-            await asyncio.to_thread(self._settle, call, outcome)
+            await to_thread(self._settle, call, outcome)
         return outcome
 
     def _begun(self, call: Call) -> Failed | None:
