@@ -71,9 +71,8 @@ def test_the_right_fact_is_written_and_the_wrong_one_put_aside(hears, first, the
         "I'm allergic to peanuts. Wait, no, tree nuts.",
     ],
 )
-def test_of_what_the_next_sentence_takes_back_nothing_is_kept(alice, said):
-    alice.track([Turn(role="user", content=said)], session="s")
-    alice.mine()
+def test_of_what_the_next_sentence_takes_back_nothing_is_kept(hears, alice, said):
+    hears(said)
     assert alice.flush()
     wrong = ("Aachen", "Quint", "sheds", "Bosch", "Turin", "peanuts")
     told = [found.entry.content for found in alice.knowledge.search(status="all", limit=99)]
@@ -92,10 +91,9 @@ def test_of_what_the_next_sentence_takes_back_nothing_is_kept(alice, said):
         "I love jazz. I meant to tell you earlier.",
     ],
 )
-def test_what_the_next_sentence_only_talks_on_about_is_kept(alice, said):
-    alice.track([Turn(role="user", content=said)], session="s")
-    alice.mine()
-    assert "The user loves jazz." in [found.entry.content for found in alice.knowledge.search()]
+def test_what_the_next_sentence_only_talks_on_about_is_kept(hears, said):
+    holds, _ = hears(said)
+    assert "The user loves jazz." in holds
 
 
 def test_what_sets_something_right_has_the_authority_of_a_correction(hears, alice):

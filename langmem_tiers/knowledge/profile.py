@@ -49,7 +49,8 @@ class Profile:
     They are read from the active entries and the relations of the graph, and are not stored anywhere else: what is
     corrected, ended or deleted there is gone here. Of what can only be true once, such as home, the newest counts; what
     an assistant saved that rests on no message does not take the place of what the user said.
-    What the identity says already, what came from a tool or reads like an instruction, and secrets are left out.
+    Of entries on one topic, the 100 changed last are looked at. What the identity says already, what came from a tool
+    or reads like an instruction, and secrets are left out.
 
     Example:
         >>> [line.text for line in memory.user("alice").profile.read()]
