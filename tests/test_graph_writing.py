@@ -308,11 +308,21 @@ def test_what_displaces_it_now_is_named_once_what_did_so_is_gone(graph):
     lisbon, porto, faro = (
         graph.add_relation("Anna", "lives in", name, valid_from="2024") for name in ("Lisbon", "Porto", "Faro")
     )
-    assert relation_of(graph, lisbon).cause_target == "Faro"
-    graph.withdraw_relation(faro.relation.id)
     assert relation_of(graph, lisbon).cause_target == "Porto"
-    graph.delete_relation(porto.relation.id)
+    graph.withdraw_relation(porto.relation.id)
+    assert relation_of(graph, lisbon).cause_target == "Faro"
+    graph.delete_relation(faro.relation.id)
     assert not relation_of(graph, lisbon).withdrawn
+
+
+def test_of_many_values_said_of_one_day_each_is_changed_by_the_next_one_only(graph):
+    said = [graph.add_relation("Anna", "lives in", f"Town {place % 7}", valid_from="2024") for place in range(30)]
+    assert {len(graph.history(each.relation.id)) for each in said} <= {1, 2, 3}
+    assert all(len(each.changed) <= 2 for each in said)
+    last = said[-1].relation.target
+    assert [each.target for each in graph.neighbours("Anna", as_of="2024-06-01").relations] == [last]
+    repeats = [relation_of(graph, each).reason for each in said[:-1] if each.relation.target == last]
+    assert set(repeats) == {"repeated"}
 
 
 def test_what_the_user_gave_both_ends_of_outranks_what_was_found(graph):

@@ -223,12 +223,19 @@ def distinct_rows(view: GraphView, given: Iterable[RelationRow], known_at: int |
 def repeated(view: GraphView, shown: Sequence[StatedFact], known_at: int | None) -> dict[int, list[int]]:
     """For each relation that holds, the relations it displaced that state the same fact."""
     subjects = {view.canonical(one.row.subject) for one in shown} & view.merged.keys()
-    found: dict[int, list[int]] = {}
+    by: dict[int, int] = {}
     for subject in subjects:
         for row in view.incident(subject):
             version = displaced(row, known_at)
             if version is not None and version.reason == "repeated" and version.cause is not None:
-                found.setdefault(version.cause, []).append(row.number)
+                by[row.number] = version.cause
+    found: dict[int, list[int]] = {}
+    for number, last in by.items():
+        seen = {number}
+        while last in by and last not in seen:  # what repeated it was repeated as well
+            seen.add(last)
+            last = by[last]
+        found.setdefault(last, []).append(number)
     return found
 
 

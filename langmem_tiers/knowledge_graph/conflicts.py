@@ -259,6 +259,16 @@ def _void(each: Interval, by: Interval, why: Literal["contradicted", "outranked"
     return each._replace(end=each.start, reason=reason, cause=by.number, believed=each.start is not None)
 
 
+def displaces(by: Interval, here: Interval) -> bool:
+    """Whether one makes another void that starts with it, by its authority or as the later statement."""
+    return (
+        (by.authority, by.number) > (here.authority, here.number)
+        and by.start == here.start
+        and not {*by.slots}.isdisjoint(here.slots)
+        and not (_nested(here, by) or _nested(by, here))
+    )
+
+
 def _outranked(level: Sequence[Interval], above: Sequence[Interval]) -> dict[int, Interval]:
     """Those that start within one of higher authority, each with that one; of several, the one that starts last."""
     found: dict[int, Interval] = {}

@@ -14,6 +14,7 @@ from langmem_tiers.knowledge_graph.conflicts import (
     Placement,
     Spans,
     displaced,
+    displaces,
     nested_intervals,
     place,
     resolve_intervals,
@@ -461,7 +462,7 @@ def resolve_group(
         )
         for row in counted
     )
-    news = [(row, _next_version(row, drafts.get(row.number), resolved[row.number])) for row in counted]
+    news = [(row, _next_version(row, drafts.get(row.number), resolved)) for row in counted]
     return [
         (row, version._replace(to_unit=_unit_of_end(graph, row, version, said)))
         for row, version in news
@@ -527,17 +528,26 @@ def _interval(graph: GraphTransaction, row: RelationRow, said: VersionRow) -> In
 
 
 def _void_by(row: RelationRow, group: Mapping[int, RelationRow]) -> int | None:
-    """The authority that denied a relation, None if it holds."""
-    last = row.last
-    if last.valid_from is None or last.valid_to is None or last.valid_to > last.valid_from:
+    """The authority that denied a relation, None if it holds; what denied it may have been denied since."""
+    if not _never(row.last):
         return None
-    cause = group.get(last.cause or 0)
-    return row.authority if cause is None else cause.authority
+    denied, by = {row.number}, group.get(row.last.cause or 0)
+    highest = row.authority if by is None else by.authority
+    while by is not None and _never(by.last) and by.number not in denied:
+        denied.add(by.number)
+        by = group.get(by.last.cause or 0)
+        highest = highest if by is None else max(highest, by.authority)
+    return highest
 
 
-def _next_version(row: RelationRow, draft: VersionRow | None, resolved: Interval) -> VersionRow | None:
-    """The version to write, None if the stored one is right."""
-    if draft is None and _as_stored(row.last, resolved):
+def _never(version: VersionRow) -> bool:
+    return None not in (version.valid_from, version.valid_to) and version.valid_to <= version.valid_from  # type: ignore[operator]
+
+
+def _next_version(row: RelationRow, draft: VersionRow | None, group: Mapping[int, Interval]) -> VersionRow | None:
+    """The version to write, None if the stored one is right; `group` are the resolved intervals."""
+    resolved = group[row.number]
+    if draft is None and _as_stored(row.last, resolved, group):
         return None
     reason: VersionReason = "restored" if draft is None else draft.reason
     version = (row.last if draft is None else draft)._replace(
@@ -550,12 +560,25 @@ def _next_version(row: RelationRow, draft: VersionRow | None, resolved: Interval
     return version._replace(reason=reason, cause=None) if draft is not None and unchanged else version
 
 
-def _as_stored(last: VersionRow, resolved: Interval) -> bool:
+def _as_stored(last: VersionRow, resolved: Interval, group: Mapping[int, Interval]) -> bool:
     if resolved.believed != (last.until is None) or last.valid_to != resolved.end:
         return False
     if resolved.reason in DISPLACING:
-        return (last.reason, last.cause) == (resolved.reason, resolved.cause)
+        same = (last.reason, last.cause) == (resolved.reason, resolved.cause)
+        return same or _still_displaced(last, resolved, group)
     return resolved.cause is None or last.cause is None or resolved.cause == last.cause
+
+
+def _still_displaced(last: VersionRow, resolved: Interval, group: Mapping[int, Interval]) -> bool:
+    """Whether what displaced a relation then still does, though there is a later one that would.
+
+    Each is displaced by the next: were all named as displaced by the last, each statement would rewrite all others.
+    """
+    by = group.get(last.cause or 0)
+    if by is None or not displaces(by, resolved):
+        return False
+    repeats = by.fact == resolved.fact
+    return last.reason == ("repeated" if repeats else "contradicted") and (repeats or resolved.reason != "repeated")
 
 
 def _unit_of_end(
