@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -230,13 +230,17 @@ def repeated(view: GraphView, shown: Sequence[StatedFact], known_at: int | None)
             if version is not None and version.reason == "repeated" and version.cause is not None:
                 by[row.number] = version.cause
     found: dict[int, list[int]] = {}
-    for number, last in by.items():
-        seen = {number}
-        while last in by and last not in seen:  # what repeated it was repeated as well
-            seen.add(last)
-            last = by[last]
-        found.setdefault(last, []).append(number)
+    for number in by:
+        found.setdefault(_last_repeat(number, by), []).append(number)
     return found
+
+
+def _last_repeat(number: int, by: Mapping[int, int]) -> int:
+    """The relation that repeated one, or what repeated that since, and so on."""
+    seen = {number}
+    while (number := by[number]) in by and number not in seen:
+        seen.add(number)
+    return number
 
 
 def alike(view: GraphView, number: int) -> list[int]:

@@ -168,6 +168,11 @@ class Assertion:
         return tuple(slots(self.clause))
 
     @cached_property
+    def topics(self) -> dict[str, bool]:
+        """Whether it is on a topic, for each that was asked for."""
+        return {}
+
+    @cached_property
     def things(self) -> frozenset[str]:
         """What it names of the things that somebody has one of at a time: phone, phone number, boss."""
         return frozenset(same_thing(found[0]) for found in _THING.finditer(self.clause))

@@ -42,11 +42,13 @@ def quotations(text: str) -> tuple[Quotation, ...]:
         >>> [each.origin for each in quotations("Anna wrote:\n> I moved to Porto.")]
         ['Anna']
     """
-    # Rules of many kinds ask for the same message one after the other; long ones are not held for that.
-    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _found(text)
+    # Rules of many kinds ask for the same message one after the other; of long ones, a few are held for that.
+    if len(text) <= _SHORT:
+        return _remembered(text)
+    return _remembered_if_long(text) if len(text) <= _LONGEST_REMEMBERED else _found(text)
 
 
-_LONGEST_REMEMBERED = 4_000
+_SHORT, _LONGEST_REMEMBERED = 4_000, 100_000
 
 
 def _found(text: str) -> tuple[Quotation, ...]:
@@ -59,7 +61,7 @@ def _found(text: str) -> tuple[Quotation, ...]:
     return tuple(sorted(found, key=lambda each: each.start))
 
 
-_remembered = lru_cache(maxsize=1_000)(_found)
+_remembered, _remembered_if_long = lru_cache(maxsize=1_000)(_found), lru_cache(maxsize=40)(_found)
 
 
 def quoted_in(message: Drawer) -> tuple[Quotation, ...]:

@@ -51,7 +51,7 @@ OF_SEVERAL = re.compile(r"\b(?:new|old|first|second|used|big|small|tiny|red|blue
 """What tells one animal from another one of the same owner."""
 _ADVERBS = named_pattern("relation_patterns", "adverbs")
 _BETWEEN = named_pattern("relation_patterns", "between")
-_SHORT = contractions("plain")
+_spelled_plainly = contractions("plain")
 NEGATED = re.compile(r"\b(?:not|never|no longer|hardly|nor|neither|nobody|cannot)\b|n't\b|\bno\b", re.IGNORECASE)
 _MONTHS_AND_DAYS = "|".join((MONTH_NAMES, *SHORT_WEEKDAYS[:7])).title()
 _OPENS = re.compile(rf"{OPENING_TIME}(?=(?:I|[Ww]e|[Hh]e|[Ss]he|[Mm]y|[Oo]ur)\b)")
@@ -67,9 +67,7 @@ _COMPANY = named_pattern("relation_patterns", "company")
 
 def plain(clause: str) -> str:
     """The clause without contractions and adverbs, as the patterns expect it."""
-    shown = spelled_out(clause)
-    for pattern, whole in _SHORT:
-        shown = pattern.sub(whole, shown)
+    shown = _spelled_plainly(spelled_out(clause))
     return _BETWEEN.sub(r"\1", _ADVERBS.sub("", f" {shown}").strip())
 
 

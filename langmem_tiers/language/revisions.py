@@ -8,7 +8,7 @@ Which of the two was said first is for the caller to compare.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -157,15 +157,25 @@ class Revision:
             return value_clues(self.who, self.slot)
         if self.renewed:
             return (thing_clue(self.renewed),)
+        if self.words_on_topic:
+            return [topic_clue(self.topic, word) for word in self.words_on_topic]
+        return (ANY,) if self.being or not self.over else self._words()
+
+    @property
+    def words_on_topic(self) -> frozenset[str]:
+        """If it only concerns what is on its topic: the words of which that has one; an empty one if that is all."""
+        if self.slot is not None or self.renewed:
+            return frozenset()
         if self._on_topic:
-            return (topic_clue(self.topic),)
-        if self.being or not self.over:
-            return (ANY,)
-        found = frozenset[str]().union(*map(_said_otherwise, self.over), *(_KINDS.get(word, ()) for word in self.over))
-        if not self.topic or self.topic == "work" or self.properties or self.slip or self.again:
-            return found
+            return frozenset({""})
+        if self.being or not self.topic or self.topic == "work" or self.properties or self.slip or self.again:
+            return frozenset()
         # "I love hiking" only concerns that hiking is disliked, and not everything that has the word.
-        return frozenset(topic_clue(self.topic, word) for word in found)
+        return self._words()
+
+    def _words(self) -> frozenset[str]:
+        """The stems by which what is over may be told."""
+        return frozenset[str]().union(*map(_said_otherwise, self.over), *(_KINDS.get(word, ()) for word in self.over))
 
     @property
     def _on_topic(self) -> bool:
@@ -185,12 +195,17 @@ def topic_clue(topic: str, word: str = "") -> str:
     return f"{word} on {topic}"
 
 
-def topic_clues(assertion: Assertion, topics: Iterable[str]) -> Iterator[str]:
-    """The clues of those of these topics that an assertion is on, alone and with each of its words."""
-    for topic in topics:
-        if _TOPICS[topic].search(assertion.clause):
-            yield topic_clue(topic)
-            yield from (topic_clue(topic, word) for word in assertion.stems)
+def topic_clues(assertion: Assertion, topics: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """The clues of those of the topics of its words that an assertion is on; an empty word stands for them all."""
+    for word in ("", *assertion.stems):
+        yield from (topic_clue(topic, word) for topic in topics.get(word, ()) if _is_on_topic(assertion, topic))
+
+
+def _is_on_topic(assertion: Assertion, topic: str) -> bool:
+    known = assertion.topics.get(topic)
+    if known is None:
+        known = assertion.topics[topic] = _TOPICS[topic].search(assertion.clause) is not None
+    return known
 
 
 def _said_otherwise(word: str) -> frozenset[str]:
@@ -494,7 +509,7 @@ def _is_on(revision: Revision, assertion: Assertion) -> bool:
     if revision.slip or revision.properties:
         held = given(assertion.clause, revision.over)
         return bool(held & revision.properties if revision.properties else held)
-    if revision.topic and not _TOPICS[revision.topic].search(assertion.clause):
+    if revision.topic and not _is_on_topic(assertion, revision.topic):
         return False
     if revision.over:
         return _shares(revision, assertion)
@@ -545,4 +560,4 @@ def _is_told_of(word: str, assertion: Assertion) -> bool:
     if not _said_otherwise(word).isdisjoint(assertion.stems):
         return True
     kinds = _KINDS.get(word, frozenset())
-    return not kinds.isdisjoint(assertion.stems) and _TOPICS["likes"].search(assertion.clause) is not None
+    return not kinds.isdisjoint(assertion.stems) and _is_on_topic(assertion, "likes")

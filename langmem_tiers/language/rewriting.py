@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from langmem_tiers.language import verbs
 from langmem_tiers.language.word_lists import alternatives, contractions, finds, named_pattern
 
-_SHORT = contractions("colloquial")
 _ADVERB = (
     "(?:no longer|" + "|".join(sorted(verbs.ADVERBS)) + r"|[a-z]{3,}ly(?<!only)(?<!family)(?<!fly)(?<!reply)(?<!rely))"
 )
@@ -73,11 +72,8 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def spelled_out(clause: str) -> str:
-    """The clause with colloquial contractions spelled out."""
-    for pattern, whole in _SHORT:
-        clause = pattern.sub(whole, clause)
-    return clause
+spelled_out = contractions("colloquial")
+"""The clause with colloquial contractions spelled out."""
 
 
 def third_person(clause: str, subject: Subject) -> str | None:

@@ -91,9 +91,18 @@ def named_patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
     return tuple(lazy_pattern(written_out(each, {**COMMON_PARTS, **texts})) for each in texts[name])
 
 
-def contractions(section: str) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """The contractions of a section of `data/contractions.toml`, each with what it stands for."""
-    return tuple((lazy_pattern(one_line(each["short"])), each["long"]) for each in table("contractions")[section])
+def contractions(section: str) -> Callable[[str], str]:
+    """What spells out the contractions of a section of `data/contractions.toml`."""
+    rows = table("contractions")[section]
+    known = [(each["holds"], lazy_pattern(one_line(each["short"])), each["long"]) for each in rows]
+
+    def spelled_out(text: str) -> str:
+        for holds, short, long in known:
+            if any(each in text for each in holds):
+                text = short.sub(long, text)
+        return text
+
+    return spelled_out
 
 
 def units(*kinds: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from langmem_tiers.clock import to_millis
@@ -105,13 +106,24 @@ def _fits(ordered: Sequence[int]) -> dict[int, float]:
 
 def _of_oneself(source: SpaceSnapshot, request: RecallRequest) -> dict[int, float]:
     """What the user told of themselves and what holds, the most telling first, then the newest."""
-    said = _newest(source, _LOOKED_AT_FOR_ALL)
-    worth = {number: tells_of_oneself(drawer.content) for number, drawer in said.items()}
-    told = [number for number, telling in worth.items() if telling]
-    over = standing.in_drawers(source.store, source.moment, told, request.as_of)
-    told.sort(key=lambda number: (-worth[number], -to_millis(said[number].said_at), -number))
-    holding = [number for number in told if number not in over]
+    told = _telling_first(_newest(source, _LOOKED_AT_FOR_ALL))
+    holding: list[int] = []
+    while len(holding) < _FOR_ALL and (some := [*islice(told, _FOR_ALL)]):
+        over = standing.in_drawers(source.store, source.moment, some, request.as_of)
+        holding += (number for number in some if number not in over)
     return {number: 1 - place / 20 for place, number in enumerate(holding[:_FOR_ALL])}
+
+
+def _telling_first(said: Mapping[int, Drawer]) -> Iterator[int]:
+    """Those that tell most of the user, newest first, then those that tell less; looked at as they are asked for."""
+    less: list[int] = []
+    for number in sorted(said, key=lambda number: (said[number].said_at, number), reverse=True):
+        telling = tells_of_oneself(said[number].content)
+        if telling > 1:
+            yield number
+        elif telling:
+            less.append(number)
+    yield from less
 
 
 def _ahead(source: SpaceSnapshot, query: Query, request: RecallRequest) -> dict[int, float]:

@@ -19,21 +19,28 @@ _KINDS: set[change_log.Kind] = {"revisions.changed", *change_log.OUT_OF_INDEX}
 
 @dataclass(frozen=True)
 class StandingRevisions:
-    """The sentences that revise something, newest first, on these `topics`; `places` are those that share a clue."""
+    """The sentences that revise something, newest first; `places` are those that share a clue.
+
+    `topics` are those on which what has a word is revised, by that word; by an empty one, on which everything is.
+    """
 
     rows: Sequence[RevisedRow] = ()
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    topics: Collection[str] = ()
+    topics: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, found: Iterable[RevisedRow]) -> StandingRevisions:
         """These rows, newest first, by their clues."""
         rows = sorted(found, key=lambda row: (row.said_at, row.drawer, row.start), reverse=True)
         places: defaultdict[str, list[int]] = defaultdict(list)
+        topics: defaultdict[str, set[str]] = defaultdict(set)
         for place, row in enumerate(rows):
             for clue in {clue for revision in row.revisions for clue in revision.clues()}:
                 places[clue].append(place)
-        return cls(rows, places, {revision.topic for row in rows for revision in row.revisions if revision.topic})
+            for revision in row.revisions:
+                for word in revision.words_on_topic:
+                    topics[word].add(revision.topic)
+        return cls(rows, places, topics)
 
     def on(self, assertion: Assertion) -> Iterator[RevisedRow]:
         """Those that may concern an assertion, newest first."""
