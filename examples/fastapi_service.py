@@ -24,7 +24,6 @@ how often each may ask; and put your authentication in place of TOKENS.
 
 import argparse
 import asyncio
-import gc
 import json
 import logging
 import os
@@ -147,8 +146,8 @@ def service(place: str | None = None, model: BaseChatModel | None = None, *, bac
                     model or model_or_offline(), memory, checkpointer=checkpointer, store=store
                 )
                 app.state.replies = set()
-                # From now on no garbage collection goes through all that was imported: that delays replies.
-                gc.freeze()
+                # The first reply takes no longer than the others then, and no garbage collection delays them.
+                await memory.awarm_up()
                 yield
                 if app.state.replies:
                     await asyncio.wait(app.state.replies, timeout=LAST_REPLIES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -65,8 +66,8 @@ class Memory(Runtime):
     ) -> Memory:
         """Open the memory in a folder; a new folder is created.
 
-        A server that answers many calls `gc.freeze()` once it has opened its memory and recalled something: see
-        docs/server.md.
+        A service that answers many calls `warm_up` next, so that its first reply takes no longer than the others, and
+        no garbage collection delays them: see docs/server.md.
 
         Args:
             path: The folder, relative to the current directory, with `~` for the home folder; or the address of a
@@ -226,6 +227,27 @@ class Memory(Runtime):
         return self.backend.health()
 
     ahealth = twin(health)
+
+    def warm_up(self, *, freeze: bool = True) -> None:
+        """Make this process ready for its first reply: load what replies need, and connect to servers.
+
+        Else the first recall of a process takes a second longer. What does not answer now, such as an embedding model
+        or a server, is left to the first call that needs it.
+
+        Args:
+            freeze: Whether garbage collections leave alone what is loaded by then (`gc.freeze`), for as long as the
+                process lives. One that goes through all of it delays replies by a tenth of a second and more.
+
+        Example:
+            >>> Memory.open("memory", embedder=None).warm_up(freeze=False)
+        """
+        is_to_freeze = arguments.flag(freeze, "freeze")
+        super().warm_up()
+        if is_to_freeze:
+            gc.collect()
+            gc.freeze()
+
+    awarm_up = twin(warm_up)
 
     def unreadable_spaces(self) -> tuple[Path, ...]:
         """Return space folders whose name cannot be read; opening such a space by its name repairs it."""

@@ -51,6 +51,8 @@ _SOONEST = 1.0
 _RETRY = 5.0
 # Of the files that this process may open, the share that open spaces may take.
 _OF_FILES = 0.75
+# What is embedded to have the model loaded.
+_ANY_TEXT = "Hello"
 # Database connections, locks and threads do not survive a fork.
 _AFTER_FORK = "Open the memory in each process, after the fork."
 
@@ -112,6 +114,17 @@ class Runtime:
         if queue is None:
             return Worker(self._round, retry_after=self._resting)
         return leasing.LeasingWorker(queue, self._round_on_server, threads=threads)
+
+    def warm_up(self) -> None:
+        """Load what replies need, and connect to servers; whatever does not answer is left for later."""
+        from langmem_tiers.language import lazy_patterns, predicates
+        from langmem_tiers.recall import pipeline  # noqa: F401 - loading it is what this is for
+
+        if self._embedder is not None:
+            self._embedder.query(_ANY_TEXT)
+        self.backend.health()
+        lazy_patterns.compile_all()
+        predicates.asks_of_events(_ANY_TEXT)
 
     def close(self) -> None:
         """Finish the current background step and close every file. Closing twice is harmless."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from typing import Any, cast
+from weakref import WeakSet
 
 
 def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
@@ -12,7 +13,14 @@ def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
 
     It has what a compiled one has; functions of `re` do not take it as an argument.
     """
-    return cast("re.Pattern[str]", _Lazy(source, flags))
+    _made.add(made := _Lazy(source, flags))
+    return cast("re.Pattern[str]", made)
+
+
+def compile_all() -> None:
+    """Compile all patterns of the modules that are loaded, so that no reply has to."""
+    for each in [*_made]:
+        _ = each.compiled
 
 
 class _Lazy:
@@ -33,3 +41,6 @@ class _Lazy:
         asked = getattr(self.compiled, name)
         setattr(self, name, asked)
         return asked
+
+
+_made: WeakSet[_Lazy] = WeakSet()

@@ -270,6 +270,8 @@ def _reading(text: str) -> PredicateForm:
 
 def _plain(text: str) -> str:
     """Lower-case letters and digits with single blanks; accents stay."""
+    if text.isascii() and text.replace(" ", "").isalnum():  # as thousands of known phrases
+        return " ".join(text.lower().split())
     shown = (sign for sign in folded(text) if unicodedata.category(sign) != "Cf")
     marks = "".join(sign if is_part_of_word(sign) else " " for sign in shown)
     return " ".join(marks.split())

@@ -1,0 +1,116 @@
+"""Recall in a memory of real conversations, before and after they are mined, beside one embedding of each question.
+
+Sessions of LongMemEval haystacks, each once and in the order of their dates, become the memory of one user; the
+questions of the file are asked in it, then once more. The first questions only warm up.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from reporting import Row, parser, report, say
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.bench.datasets import read_grown_cases
+from langmem_tiers.bench.scoring import spread
+from langmem_tiers.models.minilm import MiniLM
+from langmem_tiers.space import Space
+from langmem_tiers.transfer.records import ImportedSession, LineProblem
+
+WARM_UP = 8
+OF_ONESELF = "What do you know about me?"
+
+
+def main() -> None:
+    arguments = parser(__doc__ or "", "recall_of_conversations")
+    arguments.add_argument("--data", type=Path, required=True, help="a LongMemEval file")
+    arguments.add_argument("--messages", type=int, default=6_000)
+    arguments.add_argument("--work", type=Path, help="make the memory there, or use the one that is there, mined")
+    chosen = arguments.parse_args()
+    sessions, questions = read(chosen.data, chosen.messages)
+    with tempfile.TemporaryDirectory() as made:
+        folder = (chosen.work or Path(made)) / "memory"
+        is_new = not folder.exists()
+        with Memory.open(folder, background=False) as memory:
+            user, rows = memory.user("alice"), list[Row]()
+            if is_new:
+                say(f"storing {sum(len(each.messages) for each in sessions):,} messages")
+                tell(user, sessions)
+                memory.flush()
+                rows += asked(user, questions, "stored")
+                say("mining")
+                user.mine()
+                memory.flush()
+            rows += asked(user, questions, "mined")
+            rows += asked(user, questions, "mined, asked again", mark=" ")
+    report("Recall in a memory of real conversations", rows, chosen.out)
+
+
+def read(data: Path, most: int) -> tuple[list[ImportedSession], list[str]]:
+    """The sessions with at least so many messages, in the order of their dates, and the questions of the file."""
+    sessions: dict[str, ImportedSession] = {}
+    questions: list[str] = []
+    for case in read_grown_cases("longmemeval", data):
+        if isinstance(case, LineProblem):
+            continue
+        questions += (question.text for question in case.questions)
+        for name, session in zip(case.names, case.sessions, strict=False):
+            sessions.setdefault(name, session)
+    taken: list[ImportedSession] = []
+    for session in sorted(sessions.values(), key=lambda each: str(each.messages[0].at)):
+        if sum(len(each.messages) for each in taken) >= most:
+            break
+        taken.append(session)
+    return taken, questions
+
+
+def tell(user: Space, sessions: Sequence[ImportedSession]) -> None:
+    """Store the sessions."""
+    for place, session in enumerate(sessions):
+        turns = [Turn(role=each.role, content=each.content, said_at=each.at) for each in session.messages]
+        user.track(turns, session=f"s{place}")
+
+
+def asked(user: Space, questions: Sequence[str], when: str, mark: str = "") -> Iterator[Row]:
+    """How long the questions take, and the profile and the question about all that is known, which begin sessions."""
+    embedder = MiniLM()
+    for question in questions[:WARM_UP]:
+        user.recall(question, keep_receipt=False)
+    taken = [seconds(user, f"{question}{mark}") for question in questions[WARM_UP:]]
+    floor = [embedding(embedder, f"{question} ?") for question in questions[WARM_UP:]]
+    known = [seconds(user, OF_ONESELF + mark * place) for place in range(1, 4)]
+    of_all = spread(taken)
+    unit = median(floor)
+    yield {
+        "memory": when,
+        "messages": user.stats().drawers,
+        "entries": user.stats().entries,
+        "embedding ms": unit * 1000,
+        "recall p50 ms": of_all.p50 * 1000,
+        "p95 ms": of_all.p95 * 1000,
+        "p50 in embeddings": of_all.p50 / unit,
+        "p95 in embeddings": of_all.p95 / unit,
+        f"{OF_ONESELF} ms": median(known) * 1000,
+    }
+
+
+def seconds(user: Space, question: str) -> float:
+    """How long a recall takes."""
+    began = perf_counter()
+    user.recall(question)
+    return perf_counter() - began
+
+
+def embedding(embedder: MiniLM, question: str) -> float:
+    """How long one embedding of a question takes."""
+    began = perf_counter()
+    embedder.embed_query(question)
+    return perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()
