@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers import replies
@@ -79,6 +79,8 @@ _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
 # The similarity from which a message may tell of something whose words it does not hold.
 _NEAR = 0.42
+# Of so many messages it is asked at once what no longer holds.
+_ASKED_AT_ONCE = 4
 # So many standing facts answer "what do you know about me" by themselves.
 _ANSWERED = 4
 _NO_VECTORS = "vectors: "
@@ -503,7 +505,7 @@ class Recall:
             most=most,
             count=self._count,
             names=chosen.names,
-            ended=self._ended(sources, whole.drawers),
+            ended=self._ended_as_asked(sources, keys, whole.drawers),
             waiting=waiting,
             best_first=best_first,
         )
@@ -517,6 +519,22 @@ class Recall:
             altered = sorted(source.withheld)
             chosen.verdicts.update(dict.fromkeys(((source.name, number) for number in altered), "withheld"))
             self._note(f"withheld: altered words in {source.name}: {altered}" if altered else None)
+
+    def _ended_as_asked(
+        self, sources: Sequence[SpaceSnapshot], keys: Sequence[Key], chosen: Mapping[Key, Drawer]
+    ) -> Callable[[Key], tuple[str, ...]]:
+        """What says that one of these no longer holds; found for a few at a time, as those may fill the block."""
+        known: dict[Key, tuple[str, ...]] = {}
+        following = iter(keys)
+
+        def ended(key: Key) -> tuple[str, ...]:
+            while key not in known:
+                some = [*islice(following, _ASKED_AT_ONCE)]
+                known.update(dict.fromkeys(some, ()))
+                known.update(self._ended(sources, {each: chosen[each] for each in some if each in chosen}))
+            return known[key]
+
+        return ended
 
     def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Mapping[Key, Drawer]) -> dict[Key, tuple[str, ...]]:
         """What says that the chosen drawers no longer hold."""

@@ -215,16 +215,16 @@ def pack(
     most: Sequence[int],
     count: Callable[[str], int],
     names: Collection[str] = (),
-    ended: Mapping[Key, Sequence[str]] | None = None,
+    ended: Callable[[Key], Sequence[str]],
     waiting: Mapping[Key, Sequence[str]] | None = None,
     best_first: bool = False,
 ) -> Packed:
     """Pack chosen items into lines of a block, best first, while they fit `budget` tokens.
 
     An item of more characters than its number in `most` is shortened to an excerpt. `names` are the words of the names
-    of those who speak, `ended` is what drawers say that is over, `waiting` what waits for the user. The lines of a
-    session stand together, sessions in order of time; with `best_first`, those with what the message needs and still
-    holds come before the others.
+    of those who speak, `ended` gives what a drawer says that is over, `waiting` is what waits for the user. The lines
+    of a session stand together, sessions in order of time; with `best_first`, those with what the message needs and
+    still holds come before the others.
     """
     # A question stays if what follows it in the conversation is shown, and if it is all that is looked for.
     places = {(found.space, found.facts.room, found.facts.place) for found in chosen}
@@ -232,11 +232,12 @@ def pack(
     left_out: list[Key] = []
     for found, longest in zip(chosen, most, strict=True):
         # Caches may be slightly ahead of these snapshots: what is missing in them is left to the next recall.
-        drawer, over = whole.drawers.get(found.key), (ended or {}).get(found.key, ())
+        drawer = whole.drawers.get(found.key)
         # Where something was left out, there may be no room for even one word.
-        if drawer is None or (left_out and count(render_item(drawer, "", over)) > budget):
+        if drawer is None or (left_out and count(render_item(drawer, "")) > budget):
             left_out.append(found.key)
             continue
+        over = ended(found.key)
         quoted, nearest = quoted_in(drawer), whole.nearest.get(found.key)
         answered = (found.space, found.facts.room, found.facts.place + 1) in places
         for length in (int(longest * share) for share in _SHARES):
@@ -252,8 +253,8 @@ def pack(
                 break
         else:
             left_out.append(found.key)
-    holding = [found for found in chosen if best_first and not (ended or {}).get(found.key)]
-    needed = {found.key: found.signals.get("needed", 0.0) for found in holding}
+    holding = {(item.space, item.drawer.number) for item, _ in packed if best_first and not item.ended}
+    needed = {found.key: found.signals.get("needed", 0.0) for found in chosen if found.key in holding}
     lines = _in_order(packed, needed)
     return Packed(items=[item for item, _ in packed], lines=lines, left_out=left_out)
 
