@@ -231,12 +231,15 @@ class Memory(Runtime):
     def warm_up(self, *, freeze: bool = True) -> None:
         """Make this process ready for its first reply: load what replies need, and connect to servers.
 
-        Else the first recall of a process takes a second longer. What does not answer now, such as an embedding model
-        or a server, is left to the first call that needs it.
+        Else the first recall of a process takes a second longer. What does not answer within a few seconds, such as an
+        embedding model or a server, is left to the first call that needs it.
 
         Args:
             freeze: Whether garbage collections leave alone what is loaded by then (`gc.freeze`), for as long as the
                 process lives. One that goes through all of it delays replies by a tenth of a second and more.
+
+        Raises:
+            MemoryClosed: It was closed, or opened by the parent of this forked process.
 
         Example:
             >>> Memory.open("memory", embedder=None).warm_up(freeze=False)

@@ -116,7 +116,12 @@ class Runtime:
         return leasing.LeasingWorker(queue, self._round_on_server, threads=threads)
 
     def warm_up(self) -> None:
-        """Load what replies need, and connect to servers; whatever does not answer is left for later."""
+        """Load what replies need, and connect to servers; whatever does not answer is left for later.
+
+        Raises:
+            MemoryClosed: the memory was closed, or opened by the parent of this forked process.
+        """
+        self._require_open()
         from langmem_tiers.language import lazy_patterns, predicates
         from langmem_tiers.recall import pipeline  # noqa: F401 - loading it is what this is for
 

@@ -325,6 +325,17 @@ def test_of_many_values_said_of_one_day_each_is_changed_by_the_next_one_only(gra
     assert set(repeats) == {"repeated"}
 
 
+def test_of_two_marriages_that_displace_one_the_one_that_holds_is_named(graph):
+    bob = graph.add_relation("Ann", "married to", "Bob", valid_from="2021", origin="assistant").relation
+    graph.add_relation("Ann", "married to", "Carl", valid_from="2021", origin="assistant")
+    graph.add_relation("Bob", "married to", "Eve", valid_from="2021", origin="assistant")
+    graph.add_relation("Carl", "married to", "Dora", valid_from="2021")
+    assert graph.relation(bob.id).cause_target == "Eve"
+    again = graph.add_relation("Ann", "married to", "Bob", valid_from="2021", origin="assistant")
+    assert again.outcome == "added"
+    assert [each.target for each in graph.neighbours("Bob", as_of="2022").relations] == ["Bob"]
+
+
 def test_what_the_user_gave_both_ends_of_outranks_what_was_found(graph):
     graph.add_relation("Anna", "lives in", "Lisbon", valid_from="2020", valid_to="2024")
     found = graph.add_relation("Anna", "lives in", "Porto", valid_from="2022", origin="assistant").relation

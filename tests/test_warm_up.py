@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.errors import InvalidInput
+from langmem_tiers.errors import InvalidInput, MemoryClosed
 
 # In a process of its own, where nothing is loaded yet; prints what the first recall still had to load.
 FIRST_RECALL = """
@@ -69,3 +69,10 @@ async def test_a_service_warms_up_without_holding_up_its_loop(memory):
 def test_only_yes_and_no_say_whether_to_freeze(memory):
     with pytest.raises(InvalidInput, match="freeze"):
         memory.warm_up(freeze="yes")
+
+
+def test_a_closed_memory_is_not_warmed_up(tmp_path):
+    memory = Memory.open(tmp_path / "memory", embedder=None)
+    memory.close()
+    with pytest.raises(MemoryClosed):
+        memory.warm_up(freeze=False)

@@ -575,7 +575,8 @@ def _still_displaced(last: VersionRow, resolved: Interval, group: Mapping[int, I
     Each is displaced by the next: were all named as displaced by the last, each statement would rewrite all others.
     """
     by = group.get(last.cause or 0)
-    if by is None or not displaces(by, resolved):
+    # A stay may lie within what came later, and of a pair, another one may displace each half: these are decided anew.
+    if by is None or resolved.bounded or len(resolved.slots) > 1 or not displaces(by, resolved):
         return False
     repeats = by.fact == resolved.fact
     return last.reason == ("repeated" if repeats else "contradicted") and (repeats or resolved.reason != "repeated")
