@@ -161,6 +161,7 @@ class Searched:
             budget=budget - count(rendering.render([""])),
             most=[length] * len(chosen),
             count=count,
+            ended=lambda _: (),
         )
 
 

@@ -541,7 +541,9 @@ def _void_by(row: RelationRow, group: Mapping[int, RelationRow]) -> int | None:
 
 
 def _never(version: VersionRow) -> bool:
-    return None not in (version.valid_from, version.valid_to) and version.valid_to <= version.valid_from  # type: ignore[operator]
+    """Whether it holds at no time."""
+    start, end = version.valid_from, version.valid_to
+    return start is not None and end is not None and end <= start
 
 
 def _next_version(row: RelationRow, draft: VersionRow | None, group: Mapping[int, Interval]) -> VersionRow | None:
