@@ -14,9 +14,18 @@ from statistics import median
 
 from reporting import Row, parser, report, say
 
-STEPS = ("the libraries alone", "import of Memory", "first track", "first recall", "flush", "mining", "second recall")
+STEPS = (
+    "the libraries alone",
+    "import of Memory",
+    "warm_up",
+    "first track",
+    "first recall",
+    "flush",
+    "mining",
+    "second recall",
+)
 RUN = """
-import tempfile
+import sys, tempfile
 from time import process_time
 
 def told(began):
@@ -31,6 +40,9 @@ now = told(now)
 with tempfile.TemporaryDirectory() as folder, Memory.open(folder, background=False) as memory:
     alice = memory.user("alice")
     now = process_time()
+    if "warm_up" in sys.argv:
+        memory.warm_up()
+    now = told(now)
     alice.track([Turn(role="user", content="I moved to Lisbon last year, and I work at a bakery.")], session="s")
     now = told(now)
     alice.recall("Where do I live?", session="t")
@@ -48,6 +60,7 @@ def main() -> None:
     arguments = parser(__doc__ or "", "process_start")
     arguments.add_argument("--rounds", type=int, default=5, help="the median counts")
     arguments.add_argument("--source", type=Path, help="another checkout of the package, to be compared with this one")
+    arguments.add_argument("--warm-up", action="store_true", help="call `Memory.warm_up` first, as a service does")
     chosen = arguments.parse_args()
     here = Path(__file__).parent.parent
     sources = {"this checkout": here} | ({"the other one": chosen.source.resolve()} if chosen.source else {})
@@ -56,16 +69,16 @@ def main() -> None:
         for number in range(chosen.rounds + 1):
             say(f"round {number}")
             for name, source in sources.items():
-                took = seconds(source, cache)
+                took = seconds(source, cache, warm_up=chosen.warm_up)
                 rounds[name] += [took] if number else []  # the first one writes the byte code
     report("What a process computes at its start, seconds", [*rows(rounds)], chosen.out)
 
 
-def seconds(source: Path, cache: str) -> list[float]:
+def seconds(source: Path, cache: str, *, warm_up: bool) -> list[float]:
     """Processor time of each step in a new process."""
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONPYCACHEPREFIX": cache}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    run = [sys.executable, "-c", RUN]
+    run = [sys.executable, "-c", RUN, *(["warm_up"] if warm_up else [])]
     # Elsewhere, as the folder it is run in goes before all others.
     done = subprocess.run(run, cwd=cache, env=environment, check=True, capture_output=True, text=True)
     return [float(line) for line in done.stdout.split()]

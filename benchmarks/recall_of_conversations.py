@@ -15,7 +15,7 @@ from time import perf_counter
 from reporting import Row, parser, report, say
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.bench.datasets import read_grown_cases
+from langmem_tiers.bench.datasets import read_cases
 from langmem_tiers.bench.scoring import spread
 from langmem_tiers.models.minilm import MiniLM
 from langmem_tiers.space import Space
@@ -52,14 +52,14 @@ def main() -> None:
 
 def read(data: Path, most: int) -> tuple[list[ImportedSession], list[str]]:
     """The sessions with at least so many messages, in the order of their dates, and the questions of the file."""
-    sessions: dict[str, ImportedSession] = {}
+    sessions: dict[tuple[str, ...], ImportedSession] = {}
     questions: list[str] = []
-    for case in read_grown_cases("longmemeval", data):
+    for case in read_cases("longmemeval", data):
         if isinstance(case, LineProblem):
             continue
         questions += (question.text for question in case.questions)
-        for name, session in zip(case.names, case.sessions, strict=False):
-            sessions.setdefault(name, session)
+        for session in case.sessions:
+            sessions.setdefault(tuple(each.content for each in session.messages), session)
     taken: list[ImportedSession] = []
     for session in sorted(sessions.values(), key=lambda each: str(each.messages[0].at)):
         if sum(len(each.messages) for each in taken) >= most:

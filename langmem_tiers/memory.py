@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -228,29 +227,7 @@ class Memory(Runtime):
 
     ahealth = twin(health)
 
-    def warm_up(self, *, freeze: bool = True) -> None:
-        """Make this process ready for its first reply: load what replies need, and connect to servers.
-
-        Else the first recall of a process takes a second longer. What does not answer within a few seconds, such as an
-        embedding model or a server, is left to the first call that needs it.
-
-        Args:
-            freeze: Whether garbage collections leave alone what is loaded by then (`gc.freeze`), for as long as the
-                process lives. One that goes through all of it delays replies by a tenth of a second and more.
-
-        Raises:
-            MemoryClosed: It was closed, or opened by the parent of this forked process.
-
-        Example:
-            >>> Memory.open("memory", embedder=None).warm_up(freeze=False)
-        """
-        is_to_freeze = arguments.flag(freeze, "freeze")
-        super().warm_up()
-        if is_to_freeze:
-            gc.collect()
-            gc.freeze()
-
-    awarm_up = twin(warm_up)
+    awarm_up = twin(Runtime.warm_up)
 
     def unreadable_spaces(self) -> tuple[Path, ...]:
         """Return space folders whose name cannot be read; opening such a space by its name repairs it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import sys
@@ -115,21 +116,35 @@ class Runtime:
             return Worker(self._round, retry_after=self._resting)
         return leasing.LeasingWorker(queue, self._round_on_server, threads=threads)
 
-    def warm_up(self) -> None:
-        """Load what replies need, and connect to servers; whatever does not answer is left for later.
+    def warm_up(self, *, freeze: bool = True) -> None:
+        """Make this process ready for its first reply: load what replies need, and connect to servers.
+
+        Else the first recall of a process takes a second longer. What does not answer within a few seconds, such as an
+        embedding model or a server, is left to the first call that needs it.
+
+        Args:
+            freeze: Whether garbage collections leave alone what is loaded by then (`gc.freeze`), for as long as the
+                process lives. One that goes through all of it delays replies by a tenth of a second and more.
 
         Raises:
-            MemoryClosed: the memory was closed, or opened by the parent of this forked process.
+            MemoryClosed: It was closed, or opened by the parent of this forked process.
+
+        Example:
+            >>> Memory.open("memory", embedder=None).warm_up(freeze=False)
         """
-        self._require_open()
         from langmem_tiers.language import lazy_patterns, predicates
         from langmem_tiers.recall import pipeline  # noqa: F401 - loading it is what this is for
 
+        is_to_freeze = arguments.flag(freeze, "freeze")
+        self._require_open()
         if self._embedder is not None:
             self._embedder.query(_ANY_TEXT)
         self.backend.health()
         lazy_patterns.compile_all()
-        predicates.asks_of_events(_ANY_TEXT)
+        predicates.asks_of_events(_ANY_TEXT)  # makes the table of all phrases
+        if is_to_freeze:
+            gc.collect()
+            gc.freeze()
 
     def close(self) -> None:
         """Finish the current background step and close every file. Closing twice is harmless."""

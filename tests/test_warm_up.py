@@ -1,5 +1,6 @@
 """What a service loads before its first reply."""
 
+import asyncio
 import gc
 import json
 import subprocess
@@ -63,7 +64,18 @@ def test_what_is_loaded_is_left_alone_by_garbage_collections(memory):
 
 
 async def test_a_service_warms_up_without_holding_up_its_loop(memory):
+    turns = 0
+
+    async def others():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
     await memory.awarm_up(freeze=False)
+    beside.cancel()
+    assert turns > 1
 
 
 def test_only_yes_and_no_say_whether_to_freeze(memory):

@@ -21,7 +21,8 @@ _KINDS: set[change_log.Kind] = {"revisions.changed", *change_log.OUT_OF_INDEX}
 class StandingRevisions:
     """The sentences that revise something, newest first; `places` are those that share a clue.
 
-    `topics` are those on which what has a word is revised, by that word; by an empty one, on which everything is.
+    `topics` are those on which something with a word is revised, by that word; under the empty word stand those on
+    which everything is.
     """
 
     rows: Sequence[RevisedRow] = ()
