@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from contextvars import ContextVar
 from itertools import count
 from time import monotonic, sleep
 
+import onnxruntime
 import pytest
 from langchain_core.messages import HumanMessage
 from meanings import user
@@ -17,7 +19,10 @@ from meanings import user
 from langmem_tiers import Memory
 from langmem_tiers.errors import EmbeddingUnavailable
 from langmem_tiers.graphs import recall_node
+from langmem_tiers.models import threads
 from langmem_tiers.models.langchain_embedder import LangChainEmbedder
+from langmem_tiers.models.minilm import MiniLM
+from langmem_tiers.models.threads import SpareThreads, leaving
 from langmem_tiers.testing import HashEmbedder
 
 ROBOT = "What about the robot?"
@@ -153,3 +158,49 @@ def test_the_model_begins_before_the_spaces_are_opened_and_is_asked_once(tmp_pat
     assert waited
     assert all(waited)
     assert asked == [True]
+
+
+@pytest.fixture
+def spare():
+    """A thread that waits for something to do; nobody takes the interpreter from who computes."""
+    usual, few = sys.getswitchinterval(), SpareThreads(1, "spare")
+    few.begin(lambda: None).result()
+    sys.setswitchinterval(60)
+    yield few
+    sys.setswitchinterval(usual)
+    few.close()
+
+
+def test_what_is_computed_without_the_interpreter_begins_before_the_caller_goes_on(spare):
+    order, free = [], threading.Event()
+
+    def call():
+        order.append("call")
+        leaving()
+        assert free.wait(60)
+
+    computing = spare.begin_computing(call)
+    order.append("caller")
+    free.set()
+    computing.result()
+    assert order == ["call", "caller"]
+
+
+@pytest.mark.model
+def test_the_default_model_says_that_it_leaves_the_interpreter(spare, monkeypatch):
+    order, free, model = [], threading.Event(), MiniLM()
+    model.prepare()
+    run = onnxruntime.InferenceSession.run
+
+    def noted(*given):
+        free.wait(5)
+        order.append("computed")
+        return run(*given)
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "run", noted)
+    monkeypatch.setattr(threads, "_TURN", 60)
+    computing = spare.begin_computing(lambda: model.embed_query(ROBOT))
+    order.append("caller")
+    free.set()
+    computing.result()
+    assert order == ["caller", "computed"]

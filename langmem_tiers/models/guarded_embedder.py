@@ -145,7 +145,7 @@ class GuardedEmbedder:
         """
         if not self.inner.runs_here:
             return None
-        begun = self._begun.get(text) or self._threads.begin(partial(self.query, text))
+        begun = self._begun.get(text) or self._threads.begin_computing(partial(self.query, text))
         if begun is not None:
             self._begun[text] = begun
         return begun

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from langmem_tiers import replies
 from langmem_tiers.errors import EmbeddingUnavailable
 from langmem_tiers.models.langchain_embedder import unit
-from langmem_tiers.models.threads import in_thread
+from langmem_tiers.models.threads import in_thread, leaving
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
@@ -216,6 +216,7 @@ class _Model:
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        leaving()
         hidden = self.session.run(None, feed)[0]
         share = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
         return unit(np.einsum("ntd,nt->nd", hidden, share))

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from time import monotonic
 from typing import TypeVar
 
@@ -17,6 +17,15 @@ Stop = Callable[[], bool]
 """Whether nobody waits any more."""
 
 _LOOKS = 0.1  # seconds between two checks whether to stop
+# Seconds for which a thread that computes keeps the interpreter, while another one wants it.
+_TURN = 0.005
+
+_leaves: ContextVar[Callable[[], object]] = ContextVar("leaves", default=lambda: None)
+
+
+def leaving() -> None:
+    """Said by a call right before it computes without the interpreter, which others have until it is done."""
+    _leaves.get()()
 
 
 class SpareThreads:
@@ -37,6 +46,25 @@ class SpareThreads:
             return None
         running.add_done_callback(lambda _: self._free.release())
         return running
+
+    def begin_computing(self, call: Callable[[], Result]) -> Future[Result] | None:
+        """The same for a call that computes outside the interpreter; returns when it is `leaving` or has had its turn.
+
+        A caller that computed on at once would keep the call from beginning for that long.
+        """
+        left = threading.Event()
+
+        def told() -> Result:
+            _leaves.set(left.set)
+            try:
+                return call()
+            finally:
+                left.set()
+
+        begun = self.begin(told)
+        if begun is not None:
+            left.wait(_TURN)
+        return begun
 
     def close(self) -> None:
         """End the threads: none is free from now on."""
