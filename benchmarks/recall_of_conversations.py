@@ -1,11 +1,13 @@
 """Recall in a memory of real conversations, before and after they are mined, beside one embedding of each question.
 
 Sessions of LongMemEval haystacks, each once and in the order of their dates, become the memory of one user; the
-questions of the file are asked in it, then once more. The first questions only warm up.
+questions of the file are asked in it, then once more. The first questions only warm up. Questions about all that was
+said are asked as well, and once more when the user has pasted logs of 3,000 lines.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +24,8 @@ from langmem_tiers.space import Space
 from langmem_tiers.transfer.records import ImportedSession, LineProblem
 
 WARM_UP = 8
-OF_ONESELF = "What do you know about me?"
+OF_ALL = ("What do you know about me?", "What do I have coming up?", "Which books have I read?")
+PASTED = 3
 
 
 def main() -> None:
@@ -47,7 +50,15 @@ def main() -> None:
                 memory.flush()
             rows += asked(user, questions, "mined")
             rows += asked(user, questions, "mined, asked again", mark=" ")
+            of_all = [*asked_of_all(user, "mined, asked first"), *asked_of_all(user, "mined, asked again")]
+        shutil.copytree(folder, Path(made) / "pasted")  # what is kept stays as it is
+        with Memory.open(Path(made) / "pasted", background=False) as memory:
+            user = memory.user("alice")
+            user.track([Turn(role="user", content=log(place)) for place in range(PASTED)], session="pasted")
+            memory.flush()
+            of_all += [*asked_of_all(user, "with logs, asked first"), *asked_of_all(user, "with logs, asked again")]
     report("Recall in a memory of real conversations", rows, chosen.out)
+    report("Questions about all that was said, in ms", of_all, chosen.out.with_stem(f"{chosen.out.stem}_of_all"))
 
 
 def read(data: Path, most: int) -> tuple[list[ImportedSession], list[str]]:
@@ -76,13 +87,12 @@ def tell(user: Space, sessions: Sequence[ImportedSession]) -> None:
 
 
 def asked(user: Space, questions: Sequence[str], when: str, mark: str = "") -> Iterator[Row]:
-    """How long the questions take, and the profile and the question about all that is known, which begin sessions."""
+    """How long the questions take."""
     embedder = MiniLM()
     for question in questions[:WARM_UP]:
         user.recall(question, keep_receipt=False)
     taken = [seconds(user, f"{question}{mark}") for question in questions[WARM_UP:]]
     floor = [embedding(embedder, f"{question} ?") for question in questions[WARM_UP:]]
-    known = [seconds(user, OF_ONESELF + mark * place) for place in range(1, 4)]
     of_all = spread(taken)
     unit = median(floor)
     yield {
@@ -94,8 +104,18 @@ def asked(user: Space, questions: Sequence[str], when: str, mark: str = "") -> I
         "p95 ms": of_all.p95 * 1000,
         "p50 in embeddings": of_all.p50 / unit,
         "p95 in embeddings": of_all.p95 / unit,
-        f"{OF_ONESELF} ms": median(known) * 1000,
     }
+
+
+def asked_of_all(user: Space, when: str) -> Iterator[Row]:
+    """How long the questions about all that was said take."""
+    yield {"memory": when} | {question: seconds(user, question) * 1000 for question in OF_ALL}
+
+
+def log(number: int) -> str:
+    """A log that somebody pastes."""
+    lines = (f"2026-11-28 10:{each % 60:02d} INFO request {each} took {each % 97} ms" for each in range(3000))
+    return "\n".join((f"Why is number {number} so slow?", *lines))
 
 
 def seconds(user: Space, question: str) -> float:

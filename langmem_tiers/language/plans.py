@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
 from langmem_tiers.language.calendar import MONTH_WRITTEN, SEASONS, season
 from langmem_tiers.language.chatter import substance
 from langmem_tiers.language.dates import looks_ahead, moments, spoken_on
 from langmem_tiers.language.periods import last_of, written
+from langmem_tiers.language.remembering import remembered
 from langmem_tiers.language.sentences import sentences, straight
 from langmem_tiers.language.speech_acts import is_question, is_stated
 from langmem_tiers.language.word_lists import finds
@@ -29,7 +29,8 @@ Days = tuple[date, date]
 """The first and the last day of a time."""
 
 
-def days_ahead(text: str, said_at: datetime) -> list[Days]:
+@remembered
+def days_ahead(text: str, said_at: datetime) -> tuple[Days, ...]:
     """The times that a message tells of as still to come when it was said.
 
     Example:
@@ -39,12 +40,15 @@ def days_ahead(text: str, said_at: datetime) -> list[Days]:
         >>> [day.isoformat() for day, _ in days_ahead(said, said_at)]
         ['2026-04-09']
     """
-    return [days for sentence in _told(text) for days in _ahead(sentence, said_at)]
+    told = (straight(each.text) for each in sentences(text[:LOOKED_AT]))
+    dated = ((sentence, _ahead(sentence, said_at)) for sentence in told)
+    return tuple(days for sentence, found in dated if found and _is_told(sentence) for days in found)
 
 
 def is_undated(text: str) -> bool:
     """Whether a message tells of a plan without saying when: "We're planning to redo the kitchen"."""
-    return any(_is_undated(sentence) and not _is_wished(sentence) for sentence in _told(text))
+    told = (straight(each.text) for each in sentences(text[:LOOKED_AT]))
+    return any(_is_undated(sentence) and _is_told(sentence) for sentence in told)
 
 
 def is_undone(text: str) -> bool:
@@ -54,9 +58,14 @@ def is_undone(text: str) -> bool:
         >>> [is_undone(said) for said in ("I'd love to see Japan.", "Kyoto was lovely. We're going to Rome next.")]
         [True, False]
     """
-    said = [straight(each.text) for each in sentences(text[:LOOKED_AT])]
-    telling = [sentence for sentence in said if substance(sentence) and not is_question(sentence)]
-    return bool(telling) and all(map(_is_undone, telling))
+    tells = False
+    for each in sentences(text[:LOOKED_AT]):
+        sentence = straight(each.text)
+        if substance(sentence) and not is_question(sentence):
+            if not _is_undone(sentence):
+                return False
+            tells = True
+    return tells
 
 
 def asked_ahead(query: str, asked_at: datetime) -> list[Days]:
@@ -70,21 +79,24 @@ def asked_ahead(query: str, asked_at: datetime) -> list[Days]:
     return [*weeks, *seasons, *((first, last + more) for first, last in named)]
 
 
-def _told(text: str) -> Iterator[str]:
-    said = (straight(each.text) for each in sentences(text[:LOOKED_AT]))
-    return (sentence for sentence in said if is_stated(sentence) and not _fell_through(sentence))
+def _is_told(sentence: str) -> bool:
+    """Whether a sentence says that something is planned, and not that it fell through or is only wished for."""
+    return is_stated(sentence) and not _fell_through(sentence) and not _is_wished(sentence)
 
 
-def _ahead(sentence: str, said_at: datetime) -> Iterator[Days]:
-    if _is_wished(sentence):
-        return
+def _ahead(sentence: str, said_at: datetime) -> list[Days]:
+    """The times to come that a sentence names."""
+    found = [(moment, *_days(moment)) for moment in moments(sentence, said_at, ahead=False)]
+    if not found:
+        return []
     spoken, planned = spoken_on(said_at), looks_ahead(sentence)
-    for moment in moments(sentence, said_at, ahead=False):
-        first, last = _days(moment)
-        # A year is only named for what is planned; today, or the year that has begun, may as well be over.
-        is_year = len(moment) == len("2026")
-        if (first > spoken and (planned or not is_year)) or (planned and first <= spoken <= last and not is_year):
-            yield first, last
+    # A year is only named for what is planned; today, or the year that has begun, may as well be over.
+    return [
+        (first, last)
+        for moment, first, last in found
+        for is_year in [len(moment) == len("2026")]
+        if (first > spoken and (planned or not is_year)) or (planned and first <= spoken <= last and not is_year)
+    ]
 
 
 def _days(moment: str) -> Days:

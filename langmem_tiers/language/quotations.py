@@ -13,7 +13,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 
 from langmem_tiers.language.quotation_signs import (
     ADDRESS,
@@ -31,10 +30,12 @@ from langmem_tiers.language.quotation_signs import (
 )
 from langmem_tiers.language.quoted_lines import asked_about, passages
 from langmem_tiers.language.quoted_spans import inline, tagged
+from langmem_tiers.language.remembering import remembered
 from langmem_tiers.language.sentences import Sentence, sentences
 from langmem_tiers.types import Drawer
 
 
+@remembered
 def quotations(text: str) -> tuple[Quotation, ...]:
     r"""The passages of a message that are not its author's own words, in order, without overlaps.
 
@@ -42,16 +43,6 @@ def quotations(text: str) -> tuple[Quotation, ...]:
         >>> [each.origin for each in quotations("Anna wrote:\n> I moved to Porto.")]
         ['Anna']
     """
-    # Rules of many kinds ask for the same message one after the other; of long ones, a few are held for that.
-    if len(text) <= _SHORT:
-        return _remembered(text)
-    return _remembered_if_long(text) if len(text) <= _LONGEST_REMEMBERED else _found(text)
-
-
-_SHORT, _LONGEST_REMEMBERED = 4_000, 100_000
-
-
-def _found(text: str) -> tuple[Quotation, ...]:
     if not _may_quote(text):
         return ()
     lines = lines_of(text)
@@ -59,9 +50,6 @@ def _found(text: str) -> tuple[Quotation, ...]:
     covered = _joined(blocks)
     found = (*covered, *inline(text, lines, covered)) or (*asked_about(lines),)
     return tuple(sorted(found, key=lambda each: each.start))
-
-
-_remembered, _remembered_if_long = lru_cache(maxsize=1_000)(_found), lru_cache(maxsize=40)(_found)
 
 
 def quoted_in(message: Drawer) -> tuple[Quotation, ...]:
@@ -104,7 +92,7 @@ def own_sentences(text: str) -> str:
     for each in sentences(shown) if quoted else ():
         follows = bisect_left(starts, each.start)
         if follows < len(starts) and starts[follows] <= _reach(each, text):
-            parts += [shown[place : each.start], _SHOWN.sub(" ", each.text)]
+            parts += [shown[place : each.start], _hidden(each.text)]
             place = each.stop
     return "".join((*parts, shown[place:]))
 
@@ -132,7 +120,7 @@ def blanked(text: str, quoted: Iterable[Quotation]) -> str:
     parts, place = [], 0
     for each in quoted:
         said = text[each.start : each.stop]
-        hidden = _SHOWN.sub(" ", said)
+        hidden = _hidden(said)
         if (
             (each.kind == "speech" or text[each.stop : each.stop + 1] == " ")
             and _ENDED.search(said)
@@ -144,7 +132,11 @@ def blanked(text: str, quoted: Iterable[Quotation]) -> str:
     return "".join((*parts, text[place:])) if parts else text
 
 
-_SHOWN = re.compile(r"[^\n]")
+def _hidden(text: str) -> str:
+    """Blanks in lines of the same lengths."""
+    return "\n".join(" " * len(line) for line in text.split("\n"))
+
+
 _ENDED = re.compile(r"[.!?…][\"”»“』」›]?\Z")
 _BEGINS = re.compile(r"\s+[^\Wa-z]|\s*$")
 

@@ -15,6 +15,7 @@ from langmem_tiers.language.assertions import says_the_end
 from langmem_tiers.language.chatter import asks, is_chatter
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.names import names
+from langmem_tiers.language.turns import LONGEST
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
@@ -122,7 +123,7 @@ class _Texts:
 
     def fit(self, pair: _Pair) -> float:
         """How well a message fits a line."""
-        changes = pair.changes or says_the_end(self.said.get(pair.later.key, ""))
+        changes = pair.changes or says_the_end(self.said.get(pair.later.key, "")[:LONGEST])
         same = not self._names(pair.line).isdisjoint(self._names(pair.later.key))
         return pair.fit + _CHANGES * changes + _SAME_NAMES * same
 

@@ -177,9 +177,8 @@ def _newest(source: SpaceSnapshot, most: int) -> dict[int, Drawer]:
 def own_words(source: SpaceSnapshot, numbers: Collection[int], *, most: int = _LOOKED_AT) -> dict[int, Drawer]:
     """The newest of these messages that the user wrote, with blanks for what they only quote."""
     known = sorted(_said_by_then(source, set(numbers)), reverse=True)[:most]
-    found = drawers.read(source.connection, source.key, known)
-    own = ((number, drawer) for number, drawer in found.items() if drawer.role == "user")
-    return {number: replace(drawer, content=quotations.own_words_of(drawer)) for number, drawer in own}
+    own = drawers.of_user(source.connection, source.key, known)
+    return {number: replace(drawer, content=quotations.own_words_of(drawer)) for number, drawer in own.items()}
 
 
 def _nearest(source: SpaceSnapshot, vector: Vectors | None) -> list[int]:

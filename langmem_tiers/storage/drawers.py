@@ -305,6 +305,7 @@ BESIDE_TEXT = (
 """What `as_drawer` needs of drawers beside their texts."""
 _WHOLE = BESIDE_TEXT.add_columns(drawers.c.content)
 _OF_NUMBERS = Prepared(_WHOLE.where(listed(drawers.c.number)))
+_OF_USER = Prepared(_WHOLE.where(listed(drawers.c.number), drawers.c.role == "user"))
 _BESIDE_TEXTS = Prepared(BESIDE_TEXT.where(listed(drawers.c.number)))
 _AT_PLACE = Prepared(_WHOLE.where(drawers.c.room == bindparam("room"), drawers.c.place == bindparam("place")))
 
@@ -312,6 +313,12 @@ _AT_PLACE = Prepared(_WHOLE.where(drawers.c.room == bindparam("room"), drawers.c
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
     """Whole drawers by number, including superseded ones."""
     found = map(_drawer, _OF_NUMBERS.among(connection, sorted(numbers), space=space))
+    return {drawer.number: drawer for drawer in found}
+
+
+def of_user(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
+    """Those of these drawers that the user wrote, like `read`."""
+    found = map(_drawer, _OF_USER.among(connection, sorted(numbers), space=space))
     return {drawer.number: drawer for drawer in found}
 
 
