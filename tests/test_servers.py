@@ -213,6 +213,33 @@ def test_when_chroma_is_killed_recall_goes_on_by_words_and_by_vectors_once_it_is
         assert not again.receipt.notes
 
 
+def test_a_pasted_log_whose_parts_are_nearest_to_one_another_is_not_searched_through(address, chroma, monkeypatch):
+    asked, query = [], chroma_client.ChromaServers.query
+    lines = "\n".join(f"request {number} of the archive took {number % 97} ms" for number in range(15_000))
+
+    def noted(self, place, queries, most):
+        asked.append(most)
+        return query(self, place, queries, most)
+
+    def widths(memory, session):
+        asked.clear()
+        recalled = memory.user("alice").recall("How long did request 7 of the archive take?", session=session)
+        assert "of the archive" in recalled.block
+        return list(asked)
+
+    monkeypatch.setattr(chroma_client.ChromaServers, "query", noted)
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        for number in range(300):
+            said(alice, f"I sorted box {number}.")
+        said(alice, f"The log says:\n{lines}")
+        alice.flush()
+        few = widths(memory, "friday")
+        monkeypatch.setattr(chroma_server, "_WIDEST", float("inf"))
+        many = widths(memory, "saturday")
+    assert len(few) < len(many)
+
+
 def test_a_chroma_server_that_was_restarted_between_two_recalls_is_not_missed(address, chroma):
     with opened(address, chroma) as memory:
         alice = memory.user("alice")

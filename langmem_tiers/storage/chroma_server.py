@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,8 @@ _SMALL = 250
 # So many of the newest records that the server has not got yet are compared one by one: more take a second to read.
 _COMPARED = 8_000
 _CHANGES = 16
+# So many vectors are looked at for the neighbours of a message: those of a pasted log are nearer to one another.
+_WIDEST = 300
 # In one read: every recall asks for all of it.
 _STATE = Prepared(
     select(facts.value(bindparam("dimension")), facts.value(bindparam("place")), *change_log.NEWS.c)
@@ -287,14 +290,19 @@ class ServerVectors(Shelf):
         """
         return self._similar(moment, query[np.newaxis], most, small=_SMALL)[0]
 
-    def _similar(self, moment: Moment, queries: Vectors, most: int, *, small: int = 0) -> list[dict[int, float]]:
-        """The same for each of several queries; of a space with up to `small` drawers none may be missing."""
+    def _similar(
+        self, moment: Moment, queries: Vectors, most: int, *, small: int = 0, widest: float = inf
+    ) -> list[dict[int, float]]:
+        """The same for each of several queries; of a space with up to `small` drawers none may be missing.
+
+        Fewer where `widest` nearest vectors do not have as many drawers.
+        """
         last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
         least = last if last <= small else most
         # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
         wide = max(most * 2, least)
         nearest = self._nearest(moment, queries, wide)
-        while any(len(_best_by_drawer(each)) < most and len(each) >= wide for each in nearest):
+        while wide < widest and any(len(_best_by_drawer(each)) < most and len(each) >= wide for each in nearest):
             wide *= 4
             nearest = self._nearest(moment, queries, wide)
         best = [_best_by_drawer(each) for each in nearest]
@@ -325,7 +333,7 @@ class ServerVectors(Shelf):
         if own is None:
             return {}
         try:
-            return best_beside(drawer, self._similar(moment, first_pieces(own), most + 1), most)
+            return best_beside(drawer, self._similar(moment, first_pieces(own), most + 1, widest=_WIDEST), most)
         except ServerUnreachable:  # the search for the question, which comes before, says so
             return {}
 
