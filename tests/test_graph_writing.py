@@ -1,6 +1,8 @@
 """Writing to the graph: entities, relations, what they end and re-open, and what is refused."""
 
+import sys
 import unicodedata
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -910,6 +912,76 @@ def test_a_write_beside_thousands_of_relations_reads_only_what_bears_on_it(alice
         landed = add_relation(within, NewRelation(subject=hub, predicate="likes", object=other))
         again = add_relation(within, NewRelation(subject=hub, predicate="likes", value=Value(text="Value 77")))
     assert (landed.outcome, again.outcome, again.relation.number) == ("added", "known", 77)
+
+
+FIRST = date(2023, 1, 1)
+# What is said of one thing, day after day: how it is called, what it is on a day, and since when and until when.
+DAILY = {
+    "a name": ("has status", lambda day: {"object": f"phase {day}"}, True),
+    "a number": ("has price", lambda day: {"value": day, "unit": "EUR"}, True),
+    "one of two numbers": ("has price", lambda day: {"value": day % 2}, True),
+    "the same name for two days": ("has status", lambda day: {"object": f"phase {day // 2}"}, True),
+    "without a date": ("has status", lambda day: {"object": f"phase {day}"}, False),
+    "the same without a date": ("has status", lambda day: {"object": "under way"}, False),
+}
+
+
+def say_daily(graph, clock, how, days):
+    predicate, what, dated = DAILY[how]
+    for day in days:
+        clock.tick(timedelta(days=1).total_seconds())
+        since = (FIRST + timedelta(days=day)).isoformat() if dated else None
+        graph.add_relation("Atlas", predicate, **what(day), valid_from=since)
+
+
+@contextmanager
+def relations_read():
+    """The numbers of the relations that are read from the database."""
+    numbers = []
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code is relations.as_relation.__code__:
+            numbers.append(frame.f_locals["values"][0])
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield numbers
+    finally:
+        sys.setprofile(before)
+
+
+@pytest.mark.parametrize("how", DAILY)
+def test_what_begins_after_all_other_values_is_decided_with_the_last_one_however_many_there_are(graph, clock, how):
+    say_daily(graph, clock, how, range(100))
+    with relations_read() as read:
+        say_daily(graph, clock, how, range(100, 103))
+    assert len(read) == 3
+    told = graph.timeline("Atlas").relations
+    assert [each for each in told if each.period.end is None] == [told[-1]]
+
+
+def test_a_stay_that_is_over_is_not_read_for_what_begins_later(graph, clock):
+    for day in range(100):
+        first = FIRST + timedelta(days=2 * day)
+        graph.add_relation("Ana", "lives in", f"Town {day}", valid_from=first, valid_to=first + timedelta(days=1))
+    graph.add_relation("Ana", "lives in", "Porto", valid_from="2024-02")
+    with relations_read() as read:
+        graph.add_relation("Ana", "lives in", "Lisbon", valid_from="2024-03")
+    assert len(read) == 1
+
+
+def test_where_a_value_comes_before_others_or_within_a_stay_all_of_them_are_read(graph):
+    towns = ["Oslo", "Rome", "Bonn"]
+    for year, town in enumerate(towns, 2020):
+        graph.add_relation("Ana", "lives in", town, valid_from=str(year))
+    with relations_read() as read:
+        graph.add_relation("Ana", "lives in", "Porto", valid_from="2021-06")
+    assert {*read} >= {1, 2, 3}
+    stay = graph.add_relation("Ana", "lives in", "Lisbon", valid_from="2023", valid_to="2025").relation
+    with relations_read() as read:
+        graph.add_relation("Ana", "lives in", "Faro", valid_from="2024")
+    assert {*read} >= {1, 2, 3, stay.number}
 
 
 # Predicates and values.

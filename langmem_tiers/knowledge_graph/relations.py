@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.errors import AuthorityTooLow, InvalidPeriod, InvalidRelation
@@ -96,9 +97,7 @@ def add_relation(graph: GraphTransaction, said: NewRelation, *, named: Sequence[
 def _added(graph: GraphTransaction, new: NewRelation, said_as: str, named: Sequence[str]) -> RelationLanded:
     subject, target = _ends(graph, new)
     row, draft = _rows(graph, new, said_as)
-    rivals = rivals_of(graph, row)
-    met = graph.ends_of(rivals)
-    placed = place(_interval(graph, row, draft), _intervals(graph, rivals), graph.now)
+    rivals, ends, placed = _met(graph, row, draft)
     row = _stored(graph, row, new, placed, rivals)
     by_tool = rank_of(new.origin, new.authority) < 0
     if new.authority >= Authority.AGENT and not by_tool:
@@ -109,7 +108,7 @@ def _added(graph: GraphTransaction, new: NewRelation, said_as: str, named: Seque
     if by_tool and own.last.reason in DISPLACING:
         raise AuthorityTooLow(f"A tool's result does not change what was said of {subject.name[:80]!a}.")
     changed = [each for each in written if each.number != row.number]
-    ends = [*met, *(each for each in (subject, target) if isinstance(each, Entity))]
+    ends += [each for each in (subject, target) if isinstance(each, Entity)]
     bare = () if new.evidence or own.number in {each.number for each in rivals} else (own.number,)
     relation, *others = graph.relations([own, *changed], known=(*rivals, own), ends=ends, bare=bare)
     return RelationLanded(relation=relation, outcome=placed.outcome, changed=tuple(others))
@@ -292,6 +291,57 @@ def _rows(graph: GraphTransaction, new: NewRelation, said_as: str) -> tuple[Rela
     return row, draft
 
 
+class _Met(NamedTuple):
+    """The existing relations that decide about a new one, the entities they lead to, and its place among them."""
+
+    rivals: list[RelationRow]
+    ends: list[Entity]
+    placed: Placement
+
+
+def _met(graph: GraphTransaction, row: RelationRow, draft: VersionRow) -> _Met:
+    """What a new relation meets; where it begins after all others of its group, only the one that held until then."""
+    last = _last_before(graph, row, draft)
+    if last is not None:
+        met = _met_among(graph, row, draft, last)
+        if met.placed.outcome == "added" or _repeats(row, met):
+            return met
+    return _met_among(graph, row, draft, rivals_of(graph, row))
+
+
+def _met_among(graph: GraphTransaction, row: RelationRow, draft: VersionRow, rivals: list[RelationRow]) -> _Met:
+    ends = graph.ends_of(rivals)
+    return _Met(rivals, ends, place(_interval(graph, row, draft), _intervals(graph, rivals), graph.now))
+
+
+def _last_before(graph: GraphTransaction, row: RelationRow, draft: VersionRow) -> list[RelationRow] | None:
+    """The rival that a new relation finds open if all others are over by then; None if more of them may count.
+
+    What is over neither ends nor outranks what begins later, and is not ended by it. The exceptions: a stay that was
+    stated to last until then or longer, and for a tool's result all that was told.
+    """
+    undated, single = draft.valid_from is None, graph.single(row.predicate, row.kind)
+    if not single or predicates.symmetric(row.predicate) or row.rank < 0 or (undated and draft.stated_to is not None):
+        return None
+    begins = graph.now if draft.valid_from is None else draft.valid_from
+    subjects = _subjects(graph, [graph.canonical(row.subject)])
+    found = relations.reaching(*graph.at, subjects, row.predicate, begins, most=2) if subjects else []
+    if not found:
+        return None if undated else []
+    return found if len(found) == 1 and _open_before(found[0].last, begins) else None
+
+
+def _open_before(last: VersionRow, moment: int) -> bool:
+    begun = last.valid_from is None or last.valid_from < moment
+    return begun and last.valid_to is None and last.stated_to is None
+
+
+def _repeats(row: RelationRow, met: _Met) -> bool:
+    """Whether a new relation is known from no lower authority, so that nothing is decided anew."""
+    known = all(each.rank >= 0 and each.authority >= row.authority for each in met.rivals)
+    return met.placed.outcome == "known" and known
+
+
 def _stored(
     graph: GraphTransaction, row: RelationRow, new: NewRelation, placed: Placement, rivals: Sequence[RelationRow]
 ) -> RelationRow:
@@ -414,7 +464,7 @@ def group_of(graph: GraphTransaction, starts: Collection[int], predicate: str) -
     A predicate that is single-valued at both ends also affects the relations at the other end, and so on.
     """
     if not predicates.symmetric(predicate):
-        subjects = [each for start in starts if not graph.unrelated(start) for each in graph.members(start)]
+        subjects = _subjects(graph, starts)
         return relations.group(*graph.at, subjects, predicate) if subjects else []
     found: dict[int, RelationRow] = {}
     met: set[int] = set()
@@ -426,6 +476,11 @@ def group_of(graph: GraphTransaction, starts: Collection[int], predicate: str) -
         found |= {row.number: row for row in rows}
         waiting = {graph.canonical(end) for row in rows for end in (row.subject, row.object) if end} - met
     return [found[number] for number in sorted(found)]
+
+
+def _subjects(graph: GraphTransaction, starts: Iterable[int]) -> list[int]:
+    """The entities that count as one with these, but for those that nothing can be related to yet."""
+    return [each for start in starts if not graph.unrelated(start) for each in graph.members(start)]
 
 
 def _intervals(graph: GraphTransaction, rows: Iterable[RelationRow]) -> list[Interval]:

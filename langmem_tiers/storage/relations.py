@@ -11,13 +11,16 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     BindParameter,
     ColumnElement,
     Connection,
+    Integer,
     Select,
     Text,
     and_,
     bindparam,
+    exists,
     func,
     insert,
     or_,
@@ -172,6 +175,15 @@ _OBJECTS: BindParameter[list[int]] = bindparam("objects", expanding=True)
 _SAID = _WITH_LAST.where(relations.c.predicate == bindparam("predicate"), relations.c.kind == bindparam("kind"))
 _SAID_OF = _SAID.where(relations.c.subject.in_(_SUBJECTS))
 _GROUP = Prepared(_SAID_OF)
+_MOMENT: BindParameter[int] = bindparam("moment", type_=BigInteger)
+_open = relation_versions.alias()
+# As a condition, since SQLite would begin a join with what is open in the whole space.
+_REACHES = exists().where(
+    numbered(_open, relations.c.number, "relation"),
+    _open.c.until.is_(None),
+    or_(_open.c.valid_to.is_(None), _open.c.stated_to >= _MOMENT, _open.c.valid_from >= _MOMENT),
+)
+_REACHING = Prepared(_SAID_OF.where(_REACHES).limit(bindparam("most", type_=Integer)))
 _TOUCHING = Prepared(_SAID.where(or_(relations.c.subject.in_(_SUBJECTS), relations.c.object.in_(_SUBJECTS))))
 _TO_OBJECTS = Prepared(_SAID_OF.where(relations.c.object.in_(_OBJECTS)))
 _TO_VALUE = Prepared(
@@ -320,6 +332,17 @@ def numbers_of_ids(connection: Connection, space: str, ids: Collection[str]) -> 
 def group(connection: Connection, space: str, subjects: Collection[int], predicate: str) -> list[RelationRow]:
     """The stated relations of these subjects with a predicate, each with its last version only."""
     return _with_last(_GROUP.rows(connection, space=space, subjects=list(subjects), predicate=predicate, kind="stated"))
+
+
+def reaching(
+    connection: Connection, space: str, subjects: Collection[int], predicate: str, moment: int, *, most: int
+) -> list[RelationRow]:
+    """At most so many of a `group` that are open, or were stated to end or are denied at this moment or later.
+
+    If none of them begins then or later, all others were over before: each ended where another one began.
+    """
+    given = {"subjects": list(subjects), "predicate": predicate, "kind": "stated", "moment": moment, "most": most}
+    return _with_last(_REACHING.rows(connection, space=space, **given))
 
 
 def touching(connection: Connection, space: str, members: Collection[int], predicate: str) -> list[RelationRow]:
