@@ -176,14 +176,21 @@ _SAID = _WITH_LAST.where(relations.c.predicate == bindparam("predicate"), relati
 _SAID_OF = _SAID.where(relations.c.subject.in_(_SUBJECTS))
 _GROUP = Prepared(_SAID_OF)
 _MOMENT: BindParameter[int] = bindparam("moment", type_=BigInteger)
-_open = relation_versions.alias()
-# As a condition, since SQLite would begin a join with what is open in the whole space.
+_of_group, _open = relations.alias(), relation_versions.alias()
+# A condition, since SQLite would begin a join with what is open in the whole space.
 _REACHES = exists().where(
-    numbered(_open, relations.c.number, "relation"),
+    numbered(_open, _of_group.c.number, "relation"),
     _open.c.until.is_(None),
     or_(_open.c.valid_to.is_(None), _open.c.stated_to >= _MOMENT, _open.c.valid_from >= _MOMENT),
 )
-_REACHING = Prepared(_SAID_OF.where(_REACHES).limit(bindparam("most", type_=Integer)))
+_REACHING_NUMBERS = (
+    select(_of_group.c.number)
+    .where(*here(_of_group, predicate=bindparam("predicate"), kind=bindparam("kind")))
+    .where(_of_group.c.subject.in_(_SUBJECTS), _REACHES)
+    .limit(bindparam("most", type_=Integer))
+)
+# By number, as PostgreSQL would look up the last versions of the whole group first.
+_REACHING = Prepared(_WITH_LAST.where(relations.c.number.in_(_REACHING_NUMBERS)))
 _TOUCHING = Prepared(_SAID.where(or_(relations.c.subject.in_(_SUBJECTS), relations.c.object.in_(_SUBJECTS))))
 _TO_OBJECTS = Prepared(_SAID_OF.where(relations.c.object.in_(_OBJECTS)))
 _TO_VALUE = Prepared(
