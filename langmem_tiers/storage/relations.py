@@ -183,14 +183,16 @@ _REACHES = exists().where(
     _open.c.until.is_(None),
     or_(_open.c.valid_to.is_(None), _open.c.stated_to >= _MOMENT, _open.c.valid_from >= _MOMENT),
 )
-_REACHING_NUMBERS = (
+_reaching = (
     select(_of_group.c.number)
     .where(*here(_of_group, predicate=bindparam("predicate"), kind=bindparam("kind")))
     .where(_of_group.c.subject.in_(_SUBJECTS), _REACHES)
     .limit(bindparam("most", type_=Integer))
+    .cte("reaching")
+    .prefix_with("MATERIALIZED")
 )
-# By number, as PostgreSQL would look up the last versions of the whole group first.
-_REACHING = Prepared(_WITH_LAST.where(relations.c.number.in_(_REACHING_NUMBERS)))
+# By number, as PostgreSQL would look up the last versions of the whole group first; and it finds the numbers only once.
+_REACHING = Prepared(_WITH_LAST.where(relations.c.number.in_(select(_reaching.c.number))))
 _TOUCHING = Prepared(_SAID.where(or_(relations.c.subject.in_(_SUBJECTS), relations.c.object.in_(_SUBJECTS))))
 _TO_OBJECTS = Prepared(_SAID_OF.where(relations.c.object.in_(_OBJECTS)))
 _TO_VALUE = Prepared(
