@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from langmem_tiers.language.words import LOOKED_AT
 
@@ -59,16 +60,24 @@ def straight(text: str) -> str:
 
 def is_latin(text: str) -> bool:
     """Whether the text has letters, and nearly all of them are Latin."""
-    letters = [char for char in text[:LOOKED_AT] if char.isalpha()]
+    shown = text[:LOOKED_AT]
+    if shown.isascii():
+        return any(map(str.isalpha, shown))
+    letters = [char for char in shown if char.isalpha()]
     latin = sum(char.isascii() or unicodedata.name(char, "").startswith("LATIN") for char in letters)
     return bool(letters) and latin >= _LATIN_SHARE * len(letters)
 
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a message that are prose, in order, in any script; verbatim except for apostrophes."""
-    shown = straight(text[:LOOKED_AT])
+    return [*_sentences(text[:LOOKED_AT])]
+
+
+@lru_cache(maxsize=128)  # rules of all kinds read the same messages one after the other
+def _sentences(text: str) -> tuple[Sentence, ...]:
+    shown = straight(text)
     found = (sentence for start, stop in _prose(shown) for sentence in _cut(shown, start, stop))
-    return [sentence for sentence in found if any(map(str.isalpha, sentence.text))]
+    return tuple(sentence for sentence in found if any(map(str.isalpha, sentence.text)))
 
 
 def passages(text: str) -> list[str]:
