@@ -13,6 +13,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time, thread_time
@@ -28,6 +29,7 @@ from langmem_tiers.integrations.store import TieredStore
 USER = "bench"
 ITEMS = ("notes", "of", "users")
 FACTS = 3_000
+FIRST_DAY = date(2012, 1, 1)
 _CONNECT = sqlite3.connect
 
 Door = Callable[[int], Any]
@@ -92,6 +94,9 @@ def doors_of(memory: Memory, size: int) -> dict[str, Door]:
         "add_relation, new names": lambda n: graph.add_relation(f"Person {n}", "knows", f"Friend {n}"),
         "add_relation, known names": lambda n: graph.add_relation(f"Person {n}", "met", f"Person {n // 2 + n % 2 - 1}"),
         "add_relation, ends another": lambda n: graph.add_relation(f"Person {n % size}", "lives in", f"Town {n}"),
+        "add_relation, one more value": lambda n: graph.add_relation(
+            "Atlas", "has status", f"phase {n}", valid_from=(FIRST_DAY + timedelta(days=n)).isoformat()
+        ),
         "knowledge.save": lambda n: knowledge.save(f"Dish number {n} has {n * 3} onions and a pinch of {_spice(n)}."),
         "store put": lambda n: store.put(ITEMS, f"k{n}", {"text": f"fact {n} is {n * 7919 % 1013}"}),
         "store put, in place of another": lambda n: store.put(ITEMS, f"k{n % size}", {"text": f"fact {n} is new"}),
