@@ -258,6 +258,17 @@ def test_of_what_is_to_come_only_the_time_asked_about_is_shown(ten_months, quest
     assert [word for word in ("pottery", "dentist", "Lisbon", "Madeira") if word in block] == [shown]
 
 
+@pytest.mark.parametrize("question", ["What's coming up?", "What do I have coming up?", "What are my plans?"])
+def test_where_nothing_is_planned_the_words_of_the_question_are_no_reason_to_show_anything(alice, question):
+    said = (
+        "Each row coming from the parser is split by the first function and stored in a table of the archive.",
+        "The plans of the old mill are kept in the attic of the town hall, beside the maps of the river.",
+    )
+    alice.track([user(text) for text in said], session="s")
+    assert alice.flush()
+    assert alice.recall(question, session="t", now=THIS_MARCH).block == ""
+
+
 @pytest.mark.parametrize("message", ["What's happening?", "What's on your mind?", "What are my plans for the shed?"])
 def test_what_only_sounds_like_a_question_about_days_to_come_gets_no_plans(ten_months, message):
     assert "dentist" not in words_of(ten_months, message)

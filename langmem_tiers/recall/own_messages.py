@@ -34,6 +34,8 @@ _NAMING, _NEAR = 2, 8
 # Of a list, how many messages are looked at, and how many that tell of one are taken.
 _LOOKED_AT_OF_LIST, _OF_LIST = 2_000, 40
 _DAY = 86_400_000
+NEAR = 0.42
+"""The similarity from which a message may tell of something whose words it does not hold."""
 
 
 class OwnMessages(NamedTuple):
@@ -70,7 +72,9 @@ def with_nearest(source: SpaceSnapshot, own: OwnMessages, vector: Vectors | None
     return _fits([*own.fits, *_nearest(source, vector)]) if own.nearest else own.fits
 
 
-def fitting(sources: Sequence[SpaceSnapshot], query: Query, found: list[FoundDrawer]) -> list[FoundDrawer]:
+def fitting(
+    sources: Sequence[SpaceSnapshot], query: Query, request: RecallRequest, found: list[FoundDrawer]
+) -> list[FoundDrawer]:
     """Of the candidates for a message, those that may answer it.
 
     The words of "what do you know about me" and "what's coming up" are no reason to show anything, and plans and wishes
@@ -79,8 +83,11 @@ def fitting(sources: Sequence[SpaceSnapshot], query: Query, found: list[FoundDra
     if not query.needs:
         return found
     wanted = {each.key for each in found if each.signals.get("needed", 0.0) > 0}
-    if asks_for_all(query.needs) or (wanted and any(need.ahead for need in query.needs)):
+    ahead = any(need.ahead for need in query.needs)
+    if asks_for_all(query.needs) or (wanted and ahead):
         return [each for each in found if each.key in wanted]
+    if ahead and not plans.asked_for(query, request):
+        return [each for each in found if each.scores.get("vector", 0.0) >= NEAR]
     if not is_list(query.needs):
         return found
     texts = read_texts(sources, [each.key for each in found if each.key not in wanted])

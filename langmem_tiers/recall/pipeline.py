@@ -77,8 +77,6 @@ _PATIENCE = 0.1
 # Verdicts on what would fit; of a list, what is less near than the rest may belong to it as well.
 _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
-# The similarity from which a message may tell of something whose words it does not hold.
-_NEAR = 0.42
 # Of so many messages it is asked at once what no longer holds.
 _ASKED_AT_ONCE = 4
 # So many standing facts answer "what do you know about me" by themselves.
@@ -327,7 +325,7 @@ class Recall:
             self._go_without(vector, error)
             return self._find(sources, None, by_words)
         self._note_unsearched(sources)
-        return own_messages.fitting(sources, self.query, found)
+        return own_messages.fitting(sources, self.query, self._request, found)
 
     def _note_unsearched(self, sources: Sequence[SpaceSnapshot]) -> None:
         """Note in how many messages only words were looked for."""
@@ -698,7 +696,7 @@ def _off(context: SpaceContext, request: RecallRequest) -> Recalled:
 def _none_is_near(ranked: Sequence[FoundDrawer], before: Before) -> bool:
     """Whether no message comes so near by its meaning that it may tell of something in other words."""
     new = (found for found in ranked if found.key not in before.asked_again)
-    return all(found.scores.get("vector", 0.0) < _NEAR for found in new)
+    return all(found.scores.get("vector", 0.0) < own_messages.NEAR for found in new)
 
 
 def _nothing(ranked: list[FoundDrawer], known: Sequence[DerivedHit]) -> RecallResult:

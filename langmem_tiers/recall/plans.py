@@ -23,13 +23,18 @@ def ahead(source: SpaceSnapshot, said: Mapping[int, Drawer], query: Query, reque
     What fell through is left out; plans without a day come last, unless a time is asked about.
     """
     today = spoken_on(request.as_of)
-    asked = plans.asked_ahead(query.text, request.as_of)
+    asked = asked_for(query, request)
     nearest = {number: _nearest(drawer, today, asked) for number, drawer in said.items()}
     dated = sorted((day, number) for number, day in nearest.items() if day is not None)
     undated = [] if asked else _undated(said, today)
     found = [*(number for _, number in dated[:_MOST]), *(number for number in undated if nearest[number] is None)]
     over = standing.in_drawers(source.store, source.moment, found, request.as_of)
     return [number for number in found if number not in over]
+
+
+def asked_for(query: Query, request: RecallRequest) -> list[plans.Days]:
+    """The times to come that a question names."""
+    return plans.asked_ahead(query.text, request.as_of)
 
 
 def _nearest(drawer: Drawer, today: date, asked: list[plans.Days]) -> date | None:
