@@ -291,6 +291,14 @@ def test_a_list_has_all_that_was_told_of_it_and_no_wishes_or_plans(ten_months, q
     assert [each for each in none_of_them if each in block] == []
 
 
+def test_what_was_moved_elsewhere_is_not_where_somebody_lived(ten_months):
+    ten_months.track([user("I moved it to the attic folder."), user("We moved this year, to Ghent.")], session="moved")
+    assert ten_months.flush()
+    block = words_of(ten_months, "Which cities have I lived in?")
+    assert "Ghent" in block
+    assert "attic" not in block
+
+
 def test_who_asks_for_their_wishes_gets_wishes(ten_months):
     assert "Kyoto" in words_of(ten_months, "Which places would I love to see?")
     assert "Kyoto" in words_of(ten_months, "Which cities do I want to see one day?")
