@@ -21,6 +21,10 @@ _TAIL = named_pattern("clauses", "tail")
 _TAIL_CALL = re.compile(r", ([A-Z][a-z]+)$")
 _BEFORE_PLACE = re.compile(r"(?:[A-Z][a-z]+|\b(?:town|city|country|village|island))$")
 _AND_SPEAKER = named_pattern("clauses", "and_speaker")
+# "My wife and I", but not "We play chess and I paint".
+_PEOPLE = re.compile(
+    r"\W*(?!(?:We|They|She|He|It|You|There|Th(?:is|at|ese|ose)) )(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}"
+)
 # A clause that stands on its own is no list of people: "my name is Bob | and I live in Ulm".
 _SAYS = re.compile(r"(?:\b(?:is|are|was|were|has|had|isn't|wasn't)|'s) ")
 _LONGEST = 240
@@ -78,8 +82,7 @@ def _goes_on(before: str, after: str) -> bool:
     """Whether the joint lies within one clause: "my wife | and I went", "last Friday, | I went"."""
     if _AND_SPEAKER.match(after):
         last = before.rpartition(", ")[2]
-        people = re.fullmatch(r"\W*(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}", last)
-        return people is not None and not _SAYS.search(last)
+        return _PEOPLE.fullmatch(last) is not None and not _SAYS.search(last)
     return _ONLY_A_TIME.fullmatch(trimmed(before)) is not None
 
 
