@@ -896,6 +896,8 @@ def test_the_benchmark_counts_what_is_kept_and_what_was_judged(root, tmp_path, o
         ("My name is Bob and I prefer tea.", ["The user's name is Bob.", "The user prefers tea."]),
         ("We use pytest and I prefer tabs.", ["The user and others use pytest.", "The user prefers tabs."]),
         ("She and I prefer tea.", []),
+        ("Ana plays chess and I prefer tea.", ["Ana plays chess.", "The user prefers tea."]),
+        ("My old colleague Fred and I prefer tea.", []),
         ("I live in Rome, no wait, Milan.", []),
         ("Remember that my password is [secret: password].", []),
     ],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from langmem_tiers.language import speech_acts
 from langmem_tiers.language.names import CALENDAR, FIRST_NAMES
+from langmem_tiers.language.verbs import BARE, is_past, third_person
 from langmem_tiers.language.word_lists import named_pattern, one_line, table
 from langmem_tiers.language.words import PLEASANTRIES
 
@@ -25,6 +26,7 @@ _AND_SPEAKER = named_pattern("clauses", "and_speaker")
 _PEOPLE = re.compile(
     r"\W*(?!(?:We|They|She|He|It|You|There|Th(?:is|at|ese|ose)) )(?:[Mm]y|[Oo]ur|[A-Z]\w+)(?: [\w-]+){0,3}"
 )
+_THIRD = frozenset(map(third_person, BARE))
 # A clause that stands on its own is no list of people: "my name is Bob | and I live in Ulm".
 _SAYS = re.compile(r"(?:\b(?:is|are|was|were|has|had|isn't|wasn't)|'s) ")
 _LONGEST = 240
@@ -82,8 +84,18 @@ def _goes_on(before: str, after: str) -> bool:
     """Whether the joint lies within one clause: "my wife | and I went", "last Friday, | I went"."""
     if _AND_SPEAKER.match(after):
         last = before.rpartition(", ")[2]
-        return _PEOPLE.fullmatch(last) is not None and not _SAYS.search(last)
+        return _PEOPLE.fullmatch(last) is not None and not _SAYS.search(last) and not _has_verb(last.split())
     return _ONLY_A_TIME.fullmatch(trimmed(before)) is not None
+
+
+def _has_verb(said: Sequence[str]) -> bool:
+    """Whether what begins with a person tells something of them: "My dog died", but not "my lost dog"."""
+    first = 2 if said[0].casefold() in {"my", "our"} else 1
+    for place, word in enumerate(said[first:], first):
+        goes_on = place < len(said) - 1
+        if word.islower() and not said[place - 1].endswith("ly") and (is_past(word) or (goes_on and word in _THIRD)):
+            return True
+    return False
 
 
 def _without_calls(text: str) -> str:
