@@ -1,8 +1,8 @@
 """Recall in a memory of real conversations, before and after they are mined, beside one embedding of each question.
 
 Sessions of LongMemEval haystacks, each once and in the order of their dates, become the memory of one user; the
-questions of the file are asked in it, then once more. The first questions only warm up. Questions about all that was
-said are asked as well, and once more when the user has pasted logs of 3,000 lines.
+questions of the file are asked in it, then once more. The first questions only warm up. After these, questions about
+all that was said are asked twice, and again when the user has pasted logs of 3,000 lines.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def main() -> None:
                 memory.flush()
             rows += asked(user, questions, "mined")
             rows += asked(user, questions, "mined, asked again", mark=" ")
-            of_all = [*asked_of_all(user, "mined, asked first"), *asked_of_all(user, "mined, asked again")]
+            of_all = [*asked_of_all(user, "mined"), *asked_of_all(user, "mined, asked again")]
         shutil.copytree(folder, Path(made) / "pasted")  # what is kept stays as it is
         with Memory.open(Path(made) / "pasted", background=False) as memory:
             user = memory.user("alice")
             user.track([Turn(role="user", content=log(place)) for place in range(PASTED)], session="pasted")
             memory.flush()
-            of_all += [*asked_of_all(user, "with logs, asked first"), *asked_of_all(user, "with logs, asked again")]
+            of_all += [*asked_of_all(user, "with logs"), *asked_of_all(user, "with logs, asked again")]
     report("Recall in a memory of real conversations", rows, chosen.out)
     report("Questions about all that was said, in ms", of_all, chosen.out.with_stem(f"{chosen.out.stem}_of_all"))
 

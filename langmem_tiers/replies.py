@@ -52,6 +52,10 @@ class _Replies:
         """Whether some are running, or may soon: long steps of work are cut into shorter ones."""
         return self._running > 0 or monotonic() - self._last < _LIKELY
 
+    def alone(self) -> bool:
+        """Whether at most one is running: with several, no processor waits for what one of them begins beside."""
+        return self._running <= 1
+
     def give_way(self, longest: float | None = None) -> None:
         """Wait while others reply, so many seconds at most. Whoever calls it must hold no lock that they may want."""
         if self._is_here() or not self._busy():
@@ -76,6 +80,7 @@ class _Replies:
 
 
 _replies = _Replies()
-running, expected, give_way, between = _replies.running, _replies.expected, _replies.give_way, _replies.between
+running, expected, alone = _replies.running, _replies.expected, _replies.alone
+give_way, between = _replies.give_way, _replies.between
 if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_replies.forget)

@@ -5,6 +5,7 @@ import unicodedata
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from random import Random
 
 import pytest
 from sqlalchemy import select
@@ -25,6 +26,7 @@ from langmem_tiers.errors import (
     UnknownEntity,
     UnknownRelation,
 )
+from langmem_tiers.knowledge_graph import relations as deciding
 from langmem_tiers.knowledge_graph import tombstones
 from langmem_tiers.knowledge_graph.entities import NamedEntity, require_known, upsert_entity
 from langmem_tiers.knowledge_graph.merging import merge_entities, unmerge_entities
@@ -982,6 +984,37 @@ def test_where_a_value_comes_before_others_or_within_a_stay_all_of_them_are_read
     with relations_read() as read:
         graph.add_relation("Ana", "lives in", "Faro", valid_from="2024")
     assert {*read} >= {1, 2, 3, stay.number}
+
+
+def some_history(graph, clock, seed):
+    """What is said of where somebody lives, by several and in no order; what each call came to, and what is held."""
+    chance, told = Random(seed), []
+    for _ in range(12):
+        clock.tick(chance.choice([60, 86_400, 20 * 86_400]))
+        day = FIRST + timedelta(days=chance.randrange(900))
+        said = {"valid_from": day.isoformat()} if chance.random() < 0.7 else {}
+        if chance.random() < 0.3:
+            said["valid_to"] = (day + timedelta(days=chance.choice([30, 400, 900]))).isoformat()
+        origin = chance.choice(["user", "user", "assistant", "tool"])
+        try:
+            landed = graph.add_relation("Ana", "lives in", f"Town {chance.randrange(6)}", origin=origin, **said)
+            told.append((landed.outcome, len(landed.changed)))
+        except (InvalidPeriod, AuthorityTooLow) as error:
+            told.append(type(error).__name__)
+    held = [(each.object.name, each.period, each.reason) for each in graph.timeline("Ana").relations]
+    return told, held
+
+
+@pytest.mark.parametrize("start", range(0, 150, 30))
+def test_with_the_last_value_alone_all_is_decided_as_with_all_of_them(memory, clock, monkeypatch, start):
+    began = clock()
+    for seed in range(start, start + 30):
+        fast = some_history(memory.user(f"fast{seed}").graph, clock, seed)
+        clock.tick((began - clock()).total_seconds())
+        with monkeypatch.context() as patches:
+            patches.setattr(deciding, "_last_before", lambda *_: None)
+            assert some_history(memory.user(f"whole{seed}").graph, clock, seed) == fast
+        clock.tick((began - clock()).total_seconds())
 
 
 # Predicates and values.

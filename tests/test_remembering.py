@@ -16,50 +16,59 @@ class Text(str):
 
 @pytest.fixture
 def letters():
-    """A rule that counts a letter, and the texts that it was asked of."""
+    """A rule that gives the places of a letter, and the texts that it was asked of."""
     asked = []
 
     @remembered
-    def count(text, letter="a"):
+    def places(text, letter="a"):
         asked.append(str(text))
-        return text.count(letter)
+        return [place for place, each in enumerate(text) if each == letter]
 
-    return count, asked
+    return places, asked
 
 
 def test_a_rule_is_asked_once_of_a_text(letters):
-    count, asked = letters
-    assert [count("banana"), count("ban" + "ana"), count("banana", "n"), count("banana", "n")] == [3, 3, 2, 2]
-    assert asked == ["banana", "banana"]
+    places, asked = letters
+    assert places("banana") == places("ban" + "ana") == [1, 3, 5]
+    assert places("banana", "n") == places("banana", "n") == places("banana", letter="n") == [2, 4]
+    assert asked == ["banana", "banana", "banana"]
 
 
-def test_the_answers_on_the_last_texts_are_kept(letters, monkeypatch):
+def test_the_answers_that_were_asked_for_last_are_kept(letters, monkeypatch):
     monkeypatch.setattr(remembering, "_MOST", 2)
-    count, asked = letters
-    for text in ("a", "b", "c", "b", "c", "a"):
-        count(text)
-    assert asked == ["a", "b", "c", "a"]
+    places, asked = letters
+    for text in ("a", "b", "a", "c", "a", "b"):
+        places(text)
+    assert asked == ["a", "b", "c", "b"]
+
+
+def test_of_long_answers_fewer_are_kept(letters, monkeypatch):
+    monkeypatch.setattr(remembering, "_MOST_PARTS", 10)
+    places, asked = letters
+    for text in ("aaa", "aaaa", "aaa", "aaaaa", "aaa", "aaaa"):
+        places(text)
+    assert asked == ["aaa", "aaaa", "aaaaa", "aaaa"]
 
 
 def test_the_texts_themselves_are_not_kept(letters):
-    count, _ = letters
-    text = Text("a" * 1_000_000)
+    places, _ = letters
+    text = Text("a" + "b" * 1_000_000)
     gone = weakref.ref(text)
-    assert count(text) == 1_000_000
+    assert places(text) == [0]
     del text
     gc.collect()
     assert gone() is None
 
 
 def test_any_text_can_be_remembered_also_half_a_character(letters):
-    count, asked = letters
-    assert count("a\ud800") == count("a\ud800") == 1
+    places, asked = letters
+    assert places("a\ud800") == places("a\ud800") == [0]
     assert len(asked) == 1
 
 
 def test_several_threads_may_ask(letters, monkeypatch):
     monkeypatch.setattr(remembering, "_MOST", 8)
-    count, _ = letters
+    places, _ = letters
     with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda number: count("a" * (number % 32)), range(20_000)))
-    assert found == [number % 32 for number in range(20_000)]
+        found = list(threads.map(lambda number: places("a" * (number % 32)), range(20_000)))
+    assert [len(each) for each in found] == [number % 32 for number in range(20_000)]

@@ -318,9 +318,11 @@ def _last_before(graph: GraphTransaction, row: RelationRow, draft: VersionRow) -
     """The rival that a new relation finds open if all others are over by then; None if more of them may count.
 
     What is over neither ends nor outranks what begins later, and is not ended by it. The exceptions: a stay that was
-    stated to last until then or longer, and for a tool's result all that was told.
+    stated to last until then or longer, and for a tool's result all that was told. Where only the settings make it one
+    value at a time, several from before may hold, which are to be put in order.
     """
     undated, single = draft.valid_from is None, graph.single(row.predicate, row.kind)
+    single = single and predicates.single_by_default(row.predicate)
     if not single or predicates.symmetric(row.predicate) or row.rank < 0 or (undated and draft.stated_to is not None):
         return None
     begins = graph.now if draft.valid_from is None else draft.valid_from

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
 from langmem_tiers.language.calendar import MONTH_WRITTEN, SEASONS, season
@@ -40,15 +41,13 @@ def days_ahead(text: str, said_at: datetime) -> tuple[Days, ...]:
         >>> [day.isoformat() for day, _ in days_ahead(said, said_at)]
         ['2026-04-09']
     """
-    told = (straight(each.text) for each in sentences(text[:LOOKED_AT]))
-    dated = ((sentence, _ahead(sentence, said_at)) for sentence in told)
+    dated = ((sentence, _ahead(sentence, said_at)) for sentence in _sentences(text))
     return tuple(days for sentence, found in dated if found and _is_told(sentence) for days in found)
 
 
 def is_undated(text: str) -> bool:
     """Whether a message tells of a plan without saying when: "We're planning to redo the kitchen"."""
-    told = (straight(each.text) for each in sentences(text[:LOOKED_AT]))
-    return any(_is_undated(sentence) and _is_told(sentence) for sentence in told)
+    return any(_is_undated(sentence) and _is_told(sentence) for sentence in _sentences(text))
 
 
 def is_undone(text: str) -> bool:
@@ -59,8 +58,7 @@ def is_undone(text: str) -> bool:
         [True, False]
     """
     tells = False
-    for each in sentences(text[:LOOKED_AT]):
-        sentence = straight(each.text)
+    for sentence in _sentences(text):
         if substance(sentence) and not is_question(sentence):
             if not _is_undone(sentence):
                 return False
@@ -79,6 +77,10 @@ def asked_ahead(query: str, asked_at: datetime) -> list[Days]:
     return [*weeks, *seasons, *((first, last + more) for first, last in named)]
 
 
+def _sentences(text: str) -> Iterator[str]:
+    return (straight(each.text) for each in sentences(text[:LOOKED_AT]))
+
+
 def _is_told(sentence: str) -> bool:
     """Whether a sentence says that something is planned, and not that it fell through or is only wished for."""
     return is_stated(sentence) and not _fell_through(sentence) and not _is_wished(sentence)
@@ -94,9 +96,13 @@ def _ahead(sentence: str, said_at: datetime) -> list[Days]:
     return [
         (first, last)
         for moment, first, last in found
-        for is_year in [len(moment) == len("2026")]
-        if (first > spoken and (planned or not is_year)) or (planned and first <= spoken <= last and not is_year)
+        if (first > spoken and (planned or not _is_year(moment)))
+        or (planned and first <= spoken <= last and not _is_year(moment))
     ]
+
+
+def _is_year(moment: str) -> bool:
+    return len(moment) == len("2026")
 
 
 def _days(moment: str) -> Days:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from functools import wraps
 from hashlib import blake2b
 from threading import Lock
 from typing import Concatenate, ParamSpec, TypeVar
 
 _Given = ParamSpec("_Given")
-_Said = TypeVar("_Said")
+_Said = TypeVar("_Said", bound=Sized)
 
-# Questions about all that was said ask the same of thousands of messages.
-_MOST = 4096
+# Questions about all that was said ask the same of thousands of messages. Of a text with many quotations, the answer is
+# longer than the text.
+_MOST, _MOST_PARTS = 4096, 100_000
 
 
-def remembered(
-    rule: Callable[Concatenate[str, _Given], _Said],
-) -> Callable[Concatenate[str, _Given], _Said]:
-    """The rule, which keeps its answers on the last few thousand texts, but not the texts: some are very long.
+def remembered(rule: Callable[Concatenate[str, _Given], _Said]) -> Callable[Concatenate[str, _Given], _Said]:
+    """The rule, which keeps its answers on the texts that it was asked of last, but not the texts: some are very long.
 
-    What it is given beside the text is hashable, and given by place.
+    What it is given beside the text is hashable.
     """
     known: dict[tuple[object, ...], _Said] = {}
-    learning = Lock()
+    parts, lock = 0, Lock()
 
     @wraps(rule)
-    def answer(text: str, /, *given: _Given.args, **more: _Given.kwargs) -> _Said:
-        key = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), *given)
-        try:
-            return known[key]
-        except KeyError:
-            found = rule(text, *given, **more)
-        with learning:
-            while len(known) >= _MOST:
-                del known[next(iter(known))]
-            known[key] = found
+    def answer(text: str, /, *given: _Given.args, **named: _Given.kwargs) -> _Said:
+        nonlocal parts
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        key = (digest, given, *sorted(named.items()))
+        with lock:
+            if key in known:
+                known[key] = known.pop(key)
+                return known[key]
+        found = rule(text, *given, **named)
+        with lock:
+            if key not in known:
+                known[key] = found
+                parts += len(found)
+            while len(known) > 1 and (len(known) > _MOST or parts > _MOST_PARTS):
+                parts -= len(known.pop(next(iter(known))))
         return found
 
     return answer

@@ -31,6 +31,7 @@ _ABBREVIATED = re.compile(
     r"(?:\b(?:Dr|Mr|Mrs|Ms|Prof|St|vs|etc|e\.g|i\.e|approx|No|Inc|Jr|Sr|Ltd|Sgt|Lt|Col|Gen|Rev|Mt|Ave|Rd|Blvd|Dept"
     r"|Fig|Vol)|\b[A-Z])\.$"
 )
+_REMEMBERED = 4000  # characters of a message whose sentences are kept for the next rule
 _ABBREVIATION = 8  # characters of the longest, with what stands before it
 _END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s|$)|[。！？؟।]+[”」』]?)\s*|\n\s*")
 _MARK = re.compile(r"\s*(?:[-*•]\s+|\d{1,2}[.)]\s+)?")
@@ -70,14 +71,17 @@ def is_latin(text: str) -> bool:
 
 def sentences(text: str) -> list[Sentence]:
     """The sentences of a message that are prose, in order, in any script; verbatim except for apostrophes."""
-    return [*_sentences(text[:LOOKED_AT])]
+    shown = text[:LOOKED_AT]
+    return [*(_sentences(shown) if len(shown) <= _REMEMBERED else _found(shown))]
 
 
-@lru_cache(maxsize=128)  # rules of all kinds read the same messages one after the other
-def _sentences(text: str) -> tuple[Sentence, ...]:
+def _found(text: str) -> tuple[Sentence, ...]:
     shown = straight(text)
     found = (sentence for start, stop in _prose(shown) for sentence in _cut(shown, start, stop))
     return tuple(sentence for sentence in found if any(map(str.isalpha, sentence.text)))
+
+
+_sentences = lru_cache(maxsize=128)(_found)  # rules of all kinds read the same messages one after the other
 
 
 def passages(text: str) -> list[str]:

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from langmem_tiers import replies
 from langmem_tiers.errors import EmbeddingUnavailable, InvalidVector
 from langmem_tiers.models.embedder import Embedder
 from langmem_tiers.models.rest import Rest
@@ -145,7 +146,8 @@ class GuardedEmbedder:
         """
         if not self.inner.runs_here:
             return None
-        begun = self._begun.get(text) or self._threads.begin_computing(partial(self.query, text))
+        begin = self._threads.begin_computing if replies.alone() else self._threads.begin
+        begun = self._begun.get(text) or begin(partial(self.query, text))
         if begun is not None:
             self._begun[text] = begun
         return begun

@@ -17,14 +17,14 @@ Stop = Callable[[], bool]
 """Whether nobody waits any more."""
 
 _LOOKS = 0.1  # seconds between two checks whether to stop
-# Seconds for which a thread that computes keeps the interpreter, while another one wants it.
+# Seconds for which a thread that computes keeps the interpreter while another one wants it, unless the host changed it.
 _TURN = 0.005
 
 _leaves: ContextVar[Callable[[], object]] = ContextVar("leaves", default=lambda: None)
 
 
 def leaving() -> None:
-    """Said by a call right before it computes without the interpreter, which others have until it is done."""
+    """Said by a model right before it computes outside Python, so that whoever asked it can go on beside it."""
     _leaves.get()()
 
 
@@ -48,9 +48,9 @@ class SpareThreads:
         return running
 
     def begin_computing(self, call: Callable[[], Result]) -> Future[Result] | None:
-        """The same for a call that computes outside the interpreter; returns when it is `leaving` or has had its turn.
+        """The same for a call that computes outside Python, as models do; returns when it is `leaving`, or soon.
 
-        A caller that computed on at once would keep the call from beginning for that long.
+        A caller that computed on at once would keep the interpreter, and the call from beginning, for a turn.
         """
         left = threading.Event()
 

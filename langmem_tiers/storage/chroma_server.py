@@ -44,7 +44,8 @@ _SMALL = 250
 # So many of the newest records that the server has not got yet are compared one by one: more take a second to read.
 _COMPARED = 8_000
 _CHANGES = 16
-# So many vectors are looked at for the neighbours of a message: those of a pasted log are nearer to one another.
+# Where so many nearest vectors have too few drawers, no more are looked at for the neighbours of a message: those of a
+# pasted log are nearer to one another than to anything else.
 _WIDEST = 300
 # In one read: every recall asks for all of it.
 _STATE = Prepared(
@@ -295,7 +296,7 @@ class ServerVectors(Shelf):
     ) -> list[dict[int, float]]:
         """The same for each of several queries; of a space with up to `small` drawers none may be missing.
 
-        Fewer where `widest` nearest vectors do not have as many drawers.
+        Fewer where a search for `widest` vectors or more did not find as many.
         """
         last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
         least = last if last <= small else most
