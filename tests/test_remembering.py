@@ -1,6 +1,9 @@
 """What rules remember of texts, so that thousands of messages are not read anew for each question."""
 
 import gc
+import os
+import signal
+import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -64,6 +67,32 @@ def test_any_text_can_be_remembered_also_half_a_character(letters):
     places, asked = letters
     assert places("a\ud800") == places("a\ud800") == [0]
     assert len(asked) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_can_ask_whatever_the_threads_of_its_parent_did(letters):
+    places, _ = letters
+    over = threading.Event()
+
+    def ask():
+        number = 0
+        while not over.is_set():
+            places(f"{number % 500}a")
+            number += 1
+
+    with ThreadPoolExecutor(2) as threads:
+        asking = [threads.submit(ask) for _ in range(2)]
+        for number in range(20):
+            child = os.fork()
+            if not child:
+                signal.alarm(30)
+                places(f"a{number}")
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+        over.set()
+    for each in asking:
+        each.result()
 
 
 def test_several_threads_may_ask(letters, monkeypatch):

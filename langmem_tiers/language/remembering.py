@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sized
 from functools import wraps
 from hashlib import blake2b
@@ -23,6 +24,15 @@ def remembered(rule: Callable[Concatenate[str, _Given], _Said]) -> Callable[Conc
     """
     known: dict[tuple[object, ...], _Said] = {}
     parts, lock = 0, Lock()
+
+    def forget() -> None:
+        """Start over: in a forked child, the thread that held the lock is not there."""
+        nonlocal parts, lock
+        known.clear()
+        parts, lock = 0, Lock()
+
+    if hasattr(os, "register_at_fork"):  # Windows does not fork
+        os.register_at_fork(after_in_child=forget)
 
     @wraps(rule)
     def answer(text: str, /, *given: _Given.args, **named: _Given.kwargs) -> _Said:
