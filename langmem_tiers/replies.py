@@ -53,7 +53,7 @@ class _Replies:
         return self._running > 0 or monotonic() - self._last < _LIKELY
 
     def alone(self) -> bool:
-        """Whether at most one is running: with several, no processor waits for what one of them begins beside."""
+        """Whether at most one is running: only then may a processor be free for what it begins in another thread."""
         return self._running <= 1
 
     def give_way(self, longest: float | None = None) -> None:

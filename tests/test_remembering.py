@@ -83,14 +83,16 @@ def test_a_forked_child_can_ask_whatever_the_threads_of_its_parent_did(letters):
 
     with ThreadPoolExecutor(2) as threads:
         asking = [threads.submit(ask) for _ in range(2)]
-        for number in range(20):
-            child = os.fork()
-            if not child:
-                signal.alarm(30)
-                places(f"a{number}")
-                os._exit(0)
-            assert os.waitpid(child, 0)[1] == 0
-        over.set()
+        try:
+            for number in range(20):
+                child = os.fork()
+                if not child:
+                    signal.alarm(30)
+                    places(f"a{number}")
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+        finally:
+            over.set()
     for each in asking:
         each.result()
 
