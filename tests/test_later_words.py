@@ -314,6 +314,50 @@ def test_what_somebody_else_did_or_nobody_did_ends_nothing(alice, tell, first, t
     assert "but later" not in alice.recall(first).block
 
 
+# What was said, and what was said later about something else, in words that are alike.
+ALIKE = [
+    ("I'm thinking of getting a bookcase for the hall.", "I don't think it was the blue one."),
+    ("I'm taking better care of my teeth.", "I don't have a car."),
+    ("I sing in two separate groups that are fond of cake.", "Salt and sand can be separated by water."),
+    ("I listen to podcasts on my daily commute.", "I'm getting used to the new commute."),
+    ("I'm planning a trip with my college friends.", "We used to be inseparable in college."),
+    ("I work at a bakery.", "I feel stronger since I started attending her class."),
+    ("I need to replace the oil filter.", "It's not like he needs it."),
+    ("My bike has flat tyres.", "I just got a new bike helmet."),
+    ("I always wear comfortable shoes.", "The ring is in a box when I'm not wearing it."),
+    ("I'm currently working on a quilt.", "The new method does not work."),
+    ("It's easy to find things in our kitchen.", "It's not easy to learn Danish."),
+    ("We keep missing each other.", "I found my armchair at a flea market."),
+    ("My plan for the choir seems to work.", "I lost my job."),
+    ("I love Korean food.", "I don't want to give up my junk food."),
+    ("I keep singing in the choir.", "I won't quit the choir."),
+    ("I bring lunch from the student bakery, their service is quick.", "I'm not interested in the Student Services."),
+    ("I hope to create a small garden.", "This will not only create noise but also dust."),
+    ("My niece tells stories at dinner.", "I can tell a story of our family's history while we eat."),
+    ("I'm really interested in learning the flute.", "I'm really interested in learning more about my town's history."),
+    ("I wear my hat on the way home.", "The storm was strong so lots of homes were ruined."),
+    ("My shop keeps me busy, which means I'm seeing more sales.", "Tom and Ana broke up."),
+    ("I started this job about three weeks ago.", "My new job is close to the park."),
+    ("I meet two friends for a match of tennis.", "It was a long match that ended in a draw."),
+    ("I go by train in hard winters.", "It's hard when my train is delayed."),
+]
+
+
+@pytest.mark.parametrize(("first", "then"), ALIKE)
+def test_what_is_only_said_in_words_that_are_alike_ends_nothing(alice, tell, first, then):
+    assert marks_of_message(alice, tell, first, then) == [()]
+
+
+def test_that_somebody_has_died_ends_nothing_of_who_says_so(alice, clock):
+    for text in ("I look forward to every Sunday.", "Last week, my grandma passed away and it's been hard."):
+        alice.track([Turn(role="user", content=text, speaker="Mara", said_at=clock())], session=f"{clock():%d}")
+        alice.track([Turn(role="user", content="I see.", speaker="Jan", said_at=clock())], session=f"{clock():%d}")
+        clock.tick(DAY)
+    alice.mine()
+    assert alice.flush()
+    assert not any(alice.ended(alice.drawers()).values())
+
+
 @pytest.mark.parametrize(
     "then",
     [

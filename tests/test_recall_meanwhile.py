@@ -113,6 +113,7 @@ def test_what_another_recall_of_the_session_shows_while_the_model_takes_long_is_
             others.append(space.recall("Is the robot red?", session="other"))
             assert is_left(tmp_path)
             others.append(space.recall("Is the robot red?", session="t"))
+            assert is_left(tmp_path)  # it began to read after that, or has left: the model took long
 
     space = alice(Here(slowly))
     recalled = space.recall(ROBOT, session="t")

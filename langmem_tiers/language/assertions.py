@@ -37,6 +37,11 @@ _OPENING = word_set(_TABLE["opening"])
 _BEINGS = f"{alternatives('vocabulary', 'kin')}|{alternatives('vocabulary', 'pets')}|mate|buddy|pal"
 _BEINGS += "|mates|buddies|pals|friends|folks|gf|bf|hubby|missus|sis|bro|bestie|in-laws"
 _NAMED = _TABLE["fragments"]["named"]
+_APART = {
+    form: word
+    for word in _TABLE["apart"].split()
+    for form in ((word, f"{word}s", f"{word}d", f"{word[:-1]}ing") if word.endswith("e") else (word,))
+}
 _OF_KIN = lazy_pattern(
     rf"^(?:(?P<mine>[Mm]y|[Oo]ur|[Tt]he(?! user))|(?P<user>[Tt]he user)'s|(?P<owner>{_NAMED})'s)"
     r" (?:(?P<which>little|big|older|younger|elder|eldest|oldest|youngest|twin|other|late|dear|lovely|new|old"
@@ -84,15 +89,26 @@ _DATES = lazy_pattern(r" \((?:about )?[\d, -]+\)")
 _ORDINAL = lazy_pattern(r"(?<=\d)(?:st|nd|rd|th)$")
 # Clauses whose "I" is left out: "Sold the car", "Can't stand it any more", "Not vegetarian any more".
 _ELIDED = lazy_pattern(
-    r"^(?:(?:Just|Finally|Recently) )?(?:Can't|Cannot|Don't|Doesn't|Haven't|Didn't|Won't|No longer|Not|Never|Stopped"
+    r"^(?:(?:Just|Finally|Recently) )?(?:Can't|Cannot|Don't(?=.*\bany ?(?:more|longer)\b)|Doesn't|Haven't"
+    r"|Didn't|Won't|No longer|Not|Never|Stopped"
     r"|Gave|Back|Went|Moving|Staying|Living|Working|Going|Used to|(?P<verb>[A-Z][a-z]+))\b(?!,)"
 )
 _IS_OVER = lazy_pattern(
-    r"\b(?:no longer|any ?more|used to|quit|stopped|gave up|sold|died|passed away|former|ex-|got rid of|cancell?ed"
+    r"\b(?:no longer|any ?more|used to|los(?:t|ing) (?:my|our|his|her|their) job"
+    r"|quit|stopped|gave up|sold|died|passed away|former|ex-|got rid of|cancell?ed"
     r"|postponed|broke up|split up|divorced|separated|laid off|resigned|fell through)\b"
     r"|(?:not|n't) .{0,80}\bafter all\b",
     re.IGNORECASE,
 )
+# What tells of somebody or of a thing of theirs; not "Nice job", "Your words mean a lot" or a caption.
+_OF_SOMEBODY = lazy_pattern(
+    r"^(?!\[|(?:(?:and|but|so|because) )?you(?:r|rs|'\w+)?\b)"
+    r"(?:.*\b(?:I|we|me|my|us|our|he|she|they|his|her|their|user|user's)\b"
+    r"|(?:(?:and|but|so|because|since) )?(?:the|this|that|it|an?|one|both|all|no|some|most|every|nobody|nothing)\b"
+    r"|(?-i:[A-Z])[\w-]*'?s?\b(?= (?:is|was|has|had|and|\w+s|\w+ed|will|can|does|(?-i:[A-Z])\w*)\b)|.*\d)",
+    re.IGNORECASE,
+)
+_DENIES = lazy_pattern(r"n't\b|\b(?:not|never|no)\b", re.IGNORECASE)
 # What may begin again: "quit smoking", "don't play".
 _STOPPED = lazy_pattern(
     r"\b(?:no longer|any ?more|quit|stopped|gave up|given up|went off|swore off|broke up|split up"
@@ -191,6 +207,21 @@ class Assertion:
         verb = _VERB.match(self.clause)
         return verb is None or not is_past(verb["verb"]) or verb["verb"] in _OPENING
 
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether it is written without capitals, names included."""
+        return _CAPITALS_OF_ALL.sub("", self.clause).islower()
+
+    @cached_property
+    def is_of_somebody(self) -> bool:
+        """Whether it tells of somebody who is no listener, or of a thing."""
+        return _OF_SOMEBODY.search(self.clause) is not None
+
+    @property
+    def denies(self) -> bool:
+        """Whether it tells that something is not so."""
+        return _DENIES.search(self.clause) is not None
+
     @property
     def tells_a_stop(self) -> bool:
         """Whether it tells that a habit or a bond is over, which may begin again."""
@@ -261,7 +292,12 @@ def in_full(clause: str) -> str:
 
 def stems(text: str) -> set[str]:
     """The stems of the words that mean something, ordinals as numbers."""
-    return {stem(_ORDINAL.sub("", word)) for word in words(text) if word not in STOPWORDS} - {USER}
+    return {stem_of(word) for word in words(text) if word not in STOPWORDS} - {USER}
+
+
+def stem_of(word: str) -> str:
+    """The stem of a word; of an ordinal, its number."""
+    return _APART.get(word) or stem(_ORDINAL.sub("", word))
 
 
 def says_the_end(clause: str) -> bool:

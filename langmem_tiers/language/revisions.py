@@ -30,6 +30,7 @@ from langmem_tiers.language.assertions import (
     slots,
     somebody,
     speaker,
+    stem_of,
     stems,
     subject,
     thing_clue,
@@ -53,7 +54,8 @@ _TABLE = table("revisions")
 _OF_COUPLES = frozenset({"partner", "unmarried", "pregnant"})
 _PETS = alternatives("vocabulary", "pets")
 _TOPICS = {name: compiled(said, re.IGNORECASE, pets=_PETS) for name, said in _TABLE["topics"].items()}
-_LIGHT = frozenset(map(stem, _TABLE["light"].split()))
+_LIGHT = frozenset(map(stem_of, _TABLE["light"].split()))
+_VAGUE = frozenset(map(stem_of, _TABLE["vague"].split()))
 _SAME = {stem(word): frozenset(map(stem, others.split())) for word, others in _TABLE["same"].items()}
 _KINDS = {stem(word): frozenset(map(stem, kinds.split())) for word, kinds in _TABLE["kinds"].items()}
 _ALTERNATIVES = tuple(map(word_set, table("attributes")["alternatives"]))
@@ -70,12 +72,24 @@ _PRONOUN = re.compile(r"^(?:[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\b")
 _HIM = {"him": "He", "her": "She", "them": "They"}
 _POSSESSIVE = re.compile(r"^(?:[Hh]is|[Hh]er|[Tt]heir)\b")
 _OF_ANOTHER = re.compile(r"\b(?:his|her|their) \w")
+# Whoever a clause is told of stands right before its verb: "I", "he", and not "people who" or "when I".
+_BY_SOMEBODY = compiled(_TABLE["by_somebody"], re.IGNORECASE)
+_FEW_WORDS = 6
+# A thing in a few words, and no clause of its own: "It was a match that".
+_NO_THING_AT_ALL = re.compile(
+    r"^(?:I(?! \w+ing\b)|we|you|he|she|they|it|there|these|those) |\b(?:is|are|was|were|am|it's|that's|i'm|has|have|had"
+    r"|do|does|did|that|which|who|if|when|where|whether|so|but|because)\b",
+    re.IGNORECASE,
+)
+# Before whom a clause is about: "Last week, my grandma".
+_TIME_BEFORE = re.compile(r"^[^,]{1,40}, (?=(?:my|our|his|her|the) |[A-Z])", re.IGNORECASE)
 # Who else breaks up: "my favourite band".
 _COMPANY = re.compile(
     r"^(?:my|our|the|this|that|an?) (?:[a-z-]{1,20} ){0,2}"
     r"(?:bands?|groups?|duo|trio|team|club|couple|party|firm|company)\b",
     re.IGNORECASE,
 )
+_OF_THINGS = re.compile(r"^(?:it|its|this|that|these|those)\b|^the (?!user\b)", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(
     r"(?:it|that|this|them|those|there|him|her|these|things?|all that|either|the whole thing)?", re.IGNORECASE
 )
@@ -95,6 +109,12 @@ _UNDER_WAY = re.compile(r"(?:'m|'re|'s|\b(?:am|are|is)) (?:moving|relocating|sta
 # What begins then is not so yet: "I start my new job on 1 June".
 _FIRST_DAY = re.compile(r"\b(?:starts?|starting|begins?|beginning|will|going to)\b|'ll\b")
 _SOON = timedelta(days=30)
+# What is called new may have been so for that long: it is no news.
+_NEW_FOR = validity.NEWS + timedelta(days=1)
+_IS_NAMED = re.compile(r"(?:'s|,| is)(?: now| called| named)? [A-Z\d]")
+_MENTIONS = compiled(r"(?:@my@|with my|into my) ")
+_WHENEVER = re.compile(r"\b(?:when(?:ever)?|if|unless|once|until|in case)\b[^,]*$", re.IGNORECASE)
+_PRESENT = re.compile(r"\W*(?:am|is|are|do|does|[a-z]*'(?:m|s|re|t))\b")
 _AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
 _NOT_ANEW = re.compile(rf"{_AHEAD.pattern}|n't\b|'d\b|\b(?:not|never|wish\w*|love to|tempted|used to)\b")
 _LEAST_SHARE = 0.5
@@ -110,7 +130,14 @@ _BOSS = re.compile(
     r"^(?:[Mm]y|[Tt]he user's) (?:line )?(?:boss|manager|supervisor|team lead)(?:'s name)?(?:'s| is)\b"
     r"|(?:'s| is) (?:my|the user's) (?:line )?(?:boss|manager|supervisor|team lead)\b"
 )
+# Where one may live beside living in a town.
+_ANYWHERE = word_set("area areas world region place places country countryside apartment apartments today society")
 _AT = compiled(r"\b(?:at|from|of) @named@")
+# Of these, what is over was told as a denial.
+_TASTES = frozenset({"likes", "dislikes"})
+_OF_DENIALS = frozenset({"dislikes", "diet", "lacking", "wish", "single", "jobless", "missing"})
+_FAVOURITE = re.compile(r"favou?rite|fan|go-to|obsessed|allergic|intolerant", re.IGNORECASE)
+_BEHIND = 6  # words
 _SPEAKER = speaker(USER)
 _ANYBODY = Who(owner="*")
 
@@ -246,6 +273,7 @@ class _Ending:
     alone: bool = False
     being: bool = False
     whole: bool = False
+    personal: bool = False
 
 
 _ENDINGS = tuple(
@@ -295,13 +323,13 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     begins = _FIRST_DAY.search(clause) and _day_ahead(clause, said_at)
     for each in (*ends, *_switched(clause, who), *_valued(clause if against is None else against.right, who)):
         planned = bool(begins) and (bool(each.renewed) or each.slot is not None)
-        yield replace(each, since=begins if begins and planned else since, planned=planned)
+        yield replace(each, since=begins if begins and planned else since or each.since, planned=planned)
     yield from _wrong(clause)
     if against is not None:
         yield from _contrasted(against, who, reading)
     yield from _planned(clause, who, reading)
     anew = _AGAIN.search(clause) and not ends and not _NOT_ANEW.search(clause)
-    if anew and (meant := _telling(_AGAIN.sub("", clause))):
+    if anew and not (meant := _telling(_AGAIN.sub("", clause))) <= _LIGHT | _VAGUE:
         yield Revision(who=who, over=meant, again=True)
 
 
@@ -382,13 +410,17 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     if way.being:
         return _of_being(what, clause, reading)
     if renewed := groups.get("renewed"):
-        return Revision(who=who, renewed=same_thing(renewed))
+        # "My new flat" only mentions it: what was said of late may be of this one.
+        mentions = _MENTIONS.match(match[0]) and not _IS_NAMED.match(clause, match.end())
+        since = (reading.said.said_at - _NEW_FOR).date().isoformat() if mentions else ""
+        return Revision(who=who, renewed=same_thing(renewed), since=since)
     owned = _OWNER.search(what) is not None
     named = frozenset[str]() if owned else _names(what)
     if way.all:
         partners = _names(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
         return Revision(who=who, named=named or partners, topic=way.topic)
-    meant = way.words or _telling(what) | named or _meant_before(what, reading)
+    told = what if way.strict or way.topic == "wish" else _first_told(what)
+    meant = way.words or _telling(told) | named or _meant_before(what, reading)
     # Of the book club, it is the club that is over.
     whole = thing or way.words or named or way.strict or owned
     head = "" if whole or len(meant) != _TWO_WORDS else _head(what)
@@ -398,14 +430,29 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
 
 def _is_meant(way: _Ending, match: re.Match[str], clause: str) -> bool:
     """Whether a clause says so of somebody, and as a fact."""
-    unreal = is_unreal(clause[: match.start()]) or (way.alone and SPOKEN.search(clause))
-    return not (unreal or (way.topic == "partner" and _COMPANY.match(clause)))
+    before, thing = clause[: match.start()], match.groupdict().get("thing") or ""
+    now_and_then = _WHENEVER.search(before) and _PRESENT.match(match[0])
+    if is_unreal(before) or now_and_then or (way.alone and SPOKEN.search(clause)):
+        return False
+    if way.topic == "partner" and (_COMPANY.match(clause) or _OF_THINGS.match(clause)):
+        return False
+    return not _NO_THING_AT_ALL.search(thing) and (not way.personal or _is_by_somebody(before, clause))
+
+
+def _is_by_somebody(before: str, clause: str) -> bool:
+    """Whether what follows these words of a clause is told of a person, and not of whatever stands before it."""
+    if _BY_SOMEBODY.search(before):
+        return True
+    who = subject(clause, USER)
+    return who not in {_SPEAKER, NOBODY} and len(before.split()) <= _FEW_WORDS
 
 
 def _of_being(named: str, clause: str, reading: Reading) -> Revision | None:
     """That a person or an animal lives no more: whoever is named, or the subject of a clause."""
-    told = f"{_HIM.get(named, named)} died" if named else clause
+    told = f"{_HIM.get(named, named)} died" if named else _TIME_BEFORE.sub("", clause)
     who = _whose(told, reading) if _PRONOUN.match(told) else being(told, _me(reading))
+    if who == _speaker_of(reading):  # who is alive: it is told of somebody within the clause, or of a thing
+        return None
     over = frozenset(filter(None, (stem(who.kin), who.name)))
     by_name = {who.name} if who.name and who.name.capitalize() in told else ()
     return Revision(who=who, over=over, named=frozenset(by_name), being=True) if over else None
@@ -434,6 +481,14 @@ def _telling(text: str) -> frozenset[str]:
     """The stems that tell what is meant: without times, and without light words if there are others."""
     found = frozenset(stems(SPOKEN.sub(" ", text)))
     return found - _LIGHT or found
+
+
+def _first_told(what: str) -> str:
+    """What is over without the details behind it: "inseparable", but not "in college"."""
+    for part in _DETAIL.split(what):
+        if stems(part) - _LIGHT - _VAGUE:
+            return part
+    return what
 
 
 def _head(what: str) -> str:
@@ -465,7 +520,7 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
     """Whether a revision says that what an assertion says is no longer so."""
     if revision.again:
         return _starts_anew(revision, assertion)
-    if not assertion.may_end:
+    if not assertion.may_end or not (assertion.is_of_somebody or revision.topic == "wish"):
         return False
     if revision.being:
         return _tells_of(revision, assertion)
@@ -478,7 +533,7 @@ def concerns(revision: Revision, assertion: Assertion) -> bool:
 
 def _starts_anew(revision: Revision, assertion: Assertion) -> bool:
     """Whether an assertion tells of the end of what is so once more: all that was given up."""
-    of_same = any(map(revision.who.is_same, assertion.who))
+    of_same = any(map(revision.who.is_same, assertion.who)) and not revision.over <= _LIGHT | _VAGUE
     return of_same and assertion.tells_a_stop and revision.over <= assertion.stems
 
 
@@ -512,8 +567,24 @@ def _is_on(revision: Revision, assertion: Assertion) -> bool:
     if revision.topic and not _is_on_topic(assertion, revision.topic):
         return False
     if revision.over:
-        return _shares(revision, assertion)
+        return _shares(revision, assertion) and _is_told_alike(revision, assertion)
     return not revision.named or not _names(assertion.clause) or not revision.named.isdisjoint(assertion.stems)
+
+
+def _is_told_alike(revision: Revision, assertion: Assertion) -> bool:
+    """Whether an assertion that has the words says that it is so, and of a taste that it is of these words."""
+    if assertion.denies and revision.topic not in _OF_DENIALS:
+        return False
+    return revision.topic not in _TASTES or _is_liked(revision, assertion)
+
+
+def _is_liked(revision: Revision, assertion: Assertion) -> bool:
+    """Whether what is liked or not, or has a word for that, is what a revision is about."""
+    every = [*_TOPICS[revision.topic].finditer(assertion.clause)]
+    if any(_FAVOURITE.search(found[0]) for found in every):
+        return True
+    behind = (stems(" ".join(assertion.clause[found.end() :].split()[:_BEHIND])) for found in every)
+    return any(not revision._words().isdisjoint(said) for said in behind)
 
 
 def affirms(revision: Revision, assertion: Assertion) -> bool:
@@ -539,20 +610,30 @@ def _tells_of(revision: Revision, assertion: Assertion) -> bool:
 
 
 def _other_value(new: Slot, old: Slot) -> bool:
-    return new.attribute == old.attribute and contradictions.exclude(new, old)
+    is_vague = new.attribute == "live" and not _ANYWHERE.isdisjoint(new.value | old.value)
+    return new.attribute == old.attribute and not is_vague and contradictions.exclude(new, old)
 
 
 def _shares(revision: Revision, assertion: Assertion) -> bool:
     """Whether an assertion has the words of what a revision is about: one of the names, or half of the others."""
-    if revision.named:
-        return not revision.named.isdisjoint(assertion.stems)
-    told = revision.over
+    telling = revision.over - _LIGHT - _VAGUE
+    if not (telling or revision.topic or revision.over <= _LIGHT):
+        return False
+    told = revision.over - _LIGHT if telling and revision.strict else telling or revision.over
     held = {word for word in told if _is_told_of(word, assertion)}
+    if revision.named:
+        others = told - revision.named if revision.strict else frozenset[str]()
+        return others <= held and _is_named(revision.named, assertion)
+    if told <= _LIGHT:
+        return not revision.strict and held == told and assertion.stems <= _LIGHT | told
     if revision.strict:
         return held == told
-    if told <= _LIGHT:
-        return held == told and assertion.stems <= _LIGHT | told
     return len(held) >= max(1.0, _LEAST_SHARE * len(told))
+
+
+def _is_named(named: frozenset[str], assertion: Assertion) -> bool:
+    """Whether an assertion has one of these names, as a name unless it is written without capitals."""
+    return not named.isdisjoint(assertion.stems if assertion.is_small else _names(assertion.clause))
 
 
 def _is_told_of(word: str, assertion: Assertion) -> bool:

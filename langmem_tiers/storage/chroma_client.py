@@ -12,6 +12,8 @@ from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
+import numpy as np
+
 from langmem_tiers.errors import InvalidInput, ServerUnreachable
 from langmem_tiers.paths import is_web_address
 from langmem_tiers.storage.chroma_queries import Queries
@@ -30,7 +32,7 @@ _LONGEST = 60.0
 # Vectors sent at once, and looked for.
 _BATCH, _LOOKED_FOR = 500, 100
 # How often those that no search finds are sent again, and how far what is found for them is at least.
-_AGAIN, _APART = 3, 1e-5
+_AGAIN, _APART = 8, 1e-5
 # Metadata of a collection from which vectors were deleted.
 _DELETED_FROM = "deleted_from"
 _SEARCHES = 32
@@ -390,16 +392,28 @@ def _link_anew(collection: Any, mark: str, sent: Named) -> None:
     """Send again what no search finds.
 
     Chroma gives the places of deleted vectors to new ones, of which HNSW then may not reach some; sent again, they are
-    linked anew (docs/scaling.md#what-is-found).
+    linked anew (docs/scaling.md#what-is-found). All are looked for each time, and some that the space had before:
+    linking one anew may cut others off.
     """
     left = _not_found(collection, sent)
+    if not left.names:
+        return
+    looked_for = _with_some_before(collection, mark, sent)
     for _ in range(_AGAIN):
+        _send(collection, mark, left)
+        left = _not_found(collection, looked_for)
         if not left.names:
             return
-        _send(collection, mark, left)
-        left = _not_found(collection, left)
-    if left.names:
-        say(log, logging.WARNING, "vectors_not_reached", collection=collection.name, count=len(left.names))
+    say(log, logging.WARNING, "vectors_not_reached", collection=collection.name, count=len(left.names))
+
+
+def _with_some_before(collection: Any, mark: str, sent: Named) -> Named:
+    """These vectors and the oldest ones of their space."""
+    held = collection.get(where={"space": mark}, limit=_LOOKED_FOR, include=["embeddings"])
+    new = set(sent.names)
+    rows = [row for row, name in enumerate(held["ids"]) if name not in new]
+    names = [*sent.names, *(held["ids"][row] for row in rows)]
+    return Named(names, np.concatenate([sent.matrix, held["embeddings"][rows]], dtype=sent.matrix.dtype))
 
 
 def _not_found(collection: Any, vectors: Named) -> Named:
