@@ -3,6 +3,10 @@
 import pytest
 
 from langmem_tiers import Turn
+from langmem_tiers.language.assertions import Who
+from langmem_tiers.language.revisions import Revised, Revision
+from langmem_tiers.storage import facts, revisions
+from langmem_tiers.writing import mining
 
 DAY = 86_400
 
@@ -919,3 +923,34 @@ def test_who_quits_a_job_still_lives_where_they_said_in_the_same_sentence(alice,
     tell(f"Hi! {said}")
     tell("Big news: I quit Nokia.")
     assert {line.text for line in alice.profile.read()} == {"name is Nora", "lives in Turku"}
+
+
+@pytest.mark.parametrize("at_once", [1, 50])
+def test_what_an_older_version_took_for_an_end_is_read_again(alice, tell, monkeypatch, at_once):
+    monkeypatch.setattr(mining, "_READ_AGAIN", at_once)
+    tell("I sing in the choir.")
+    tell("I need new tyres.")
+    tell("It rains.")
+    tell("I quit the choir.")
+    choir, tyres, rain, _ = alice.drawers()
+    wrong = Revision(who=Who(owner="user"), over=frozenset({"tyr"}))
+    with alice.context.open() as store, store.writing() as connection:
+        facts.put(connection, store.key, "revisions.rules", "1:-1")
+        revisions.put(connection, store.key, Revised((wrong,), rain.number, 0, 9, "It rains."), at=0)
+    assert [_quoted(each) for each in alice.ended([choir, tyres]).values()] == ["I quit the choir.", "It rains."]
+    assert alice.flush()
+    assert [_quoted(each) for each in alice.ended([choir, tyres]).values()] == ["I quit the choir.", ""]
+    with alice.context.open() as store, store.reading() as connection:
+        assert revisions.of_older_rules(connection, store.key, 1) == []
+
+
+def test_what_this_version_found_is_not_read_again(alice, tell):
+    tell("I sing in the choir.", "I quit the band.")
+    with alice.context.open() as store, store.reading() as connection:
+        assert revisions.standing(connection, store.key) != []
+        assert revisions.of_older_rules(connection, store.key, 1) == []
+
+
+def _quoted(marks):
+    """The later words in the marks of a message."""
+    return "".join(marks).partition(': "')[2].removesuffix('"')

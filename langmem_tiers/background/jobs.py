@@ -18,7 +18,7 @@ from langmem_tiers.background.embedding import EmbedderAway, EmbedJob
 from langmem_tiers.background.expiry import KINDS, ExpiryJob
 from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
-from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob
+from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob, ReviseJob
 from langmem_tiers.background.projecting import IndexFileJob, ProjectJob, ServerProjectJob, VectorServerAway
 from langmem_tiers.background.purging import PurgeJob
 from langmem_tiers.background.worker import WorkLeft
@@ -146,6 +146,7 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
         PurgeJob,
         EnrichJob,
         MineJob,
+        ReviseJob,
         ArchiveJob,
         *([GraphJob] if context.settings.graph.enabled else []),
         DreamJob,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
-from langmem_tiers.storage import episodes, progress
+from langmem_tiers.storage import episodes, progress, revisions
 from langmem_tiers.storage.progress import Again
 from langmem_tiers.storage.rooms import Unfinished
 from langmem_tiers.store import SpaceStore
@@ -99,6 +99,32 @@ def _mines(context: SpaceContext, room: Unfinished | Again) -> bool:
     """Whether conversations with the agent of this one are mined without being asked to."""
     settings = context.of_agent(room.agent).settings
     return settings.enabled and settings.mining.enabled
+
+
+@dataclass(frozen=True)
+class ReviseJob:
+    """Reads again, once, what an older version of this package took for the end of something said before."""
+
+    context: SpaceContext
+    store: SpaceStore
+    name: str = "revise"
+
+    def due(self, connection: Connection) -> int | None:
+        """Long ago if there is something to read again, None if not."""
+        return 0 if revisions.of_older_rules(connection, self.store.key, 1) else None
+
+    def step(self, stop: Callable[[], bool]) -> bool:
+        """Read it again, some at a time; False if there is nothing. `stop` is checked after each time.
+
+        Raises:
+            StorageError: the rest is read again later.
+        """
+        worked = False
+        while Miner.of(self.context, self.store).revise_again():
+            worked = True
+            if stop():
+                break
+        return worked
 
 
 @dataclass(frozen=True)

@@ -201,12 +201,11 @@ def choose(
     held = [each.text for each in found if each.key[0] == own and each.score >= request.threshold]
     for known in found:
         space = known.key[0]
-        aside = known.of_session and known.score < _STRONG and not asks_history(request.query)
         if known.key in shown:
             verdict: KnownVerdict = "already_shown"
         elif known.score < request.threshold:
             verdict = "below_threshold"
-        elif aside:
+        elif _is_aside(known, request):
             verdict = "not_asked_for"
         elif not known.answers and any((space, drawer) in quoted for drawer in known.derived_from):
             verdict = "quoted_instead"
@@ -228,6 +227,11 @@ def choose(
                 episodes_shown[space].add(known.ref)
         verdicts[known.key] = verdict
     return verdicts
+
+
+def _is_aside(known: DerivedHit, request: RecallRequest) -> bool:
+    """Whether it is the summary of a session, for which nobody asked."""
+    return known.of_session and known.score < _STRONG and not asks_history(request.query)
 
 
 def _is_told(known: DerivedHit, texts: Sequence[str]) -> bool:
@@ -302,20 +306,33 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     kept = items.holding(source.connection, source.key, refs["item"], at=at, until=until) if "item" in refs else {}
     written = documents.written(source.connection, source.key, refs["document"]) if "document" in refs else {}
     current = {path: file for path, file in written.items() if until is None or to_millis(file.at) <= until}
-    over = standing.in_entries(source.store, source.moment, held, request.as_of)
-    since = standing.in_episodes(source.store, source.moment, told.values(), request.as_of)
+    # Whether something still holds takes long to find: not of what is not shown anyway.
+    as_if = {hit: _entry(source, hit, held[hit.ref], (), request) for hit in hits if _is_of(hit, "entry", held)}
+    fit = {known.ref: held[known.ref] for known in as_if.values() if known.score >= request.threshold}
+    over = standing.in_entries(source.store, source.moment, fit, request.as_of) if fit else {}
     waiting = [words for entry in held.values() for _, words in _asking(entry)]
     for hit in hits:
-        if hit.kind == "entry" and hit.ref in held:
-            yield _entry(source, hit, held[hit.ref], over[hit.ref], request)
-        elif hit.kind == "episode" and hit.ref in told and told[hit.ref].summary:
+        if _is_of(hit, "entry", held):
+            ended = over.get(hit.ref, ())
+            yield _entry(source, hit, held[hit.ref], ended, request) if ended else as_if[hit]
+        elif _is_of(hit, "episode", told) and told[hit.ref].summary:
             asks = any(occurs(words, told[hit.ref].summary) for words in waiting)
-            yield _episode(source, hit, told[hit.ref], since[hit.ref], query, request, asks=asks)
-        elif hit.kind == "item" and hit.ref in kept:
+            found = _episode(source, hit, told[hit.ref], (), query, request, asks=asks)
+            if found.score < request.threshold or _is_aside(found, request):
+                yield found
+                continue
+            since = standing.in_episodes(source.store, source.moment, [told[hit.ref]], request.as_of)[hit.ref]
+            yield _episode(source, hit, told[hit.ref], since, query, request, asks=asks) if since else found
+        elif _is_of(hit, "item", kept):
             yield _item(source, hit, kept[hit.ref], request)
         elif hit.kind == "document" and (file := current.get(hit.ref)) is not None:
             (ended,) = standing.in_documents(source.store, source.moment, [(hit.text, file.at)], request.as_of)
             yield _document(source, hit, file, ended, request)
+
+
+def _is_of(hit: NoteHit, kind: str, held: Collection[str]) -> bool:
+    """Whether a hit is one of these records."""
+    return hit.kind == kind and hit.ref in held
 
 
 def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> list[NoteHit]:

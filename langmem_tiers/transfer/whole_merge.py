@@ -31,6 +31,7 @@ from langmem_tiers.storage import (
     keyword,
     notes,
     relations,
+    revisions,
     tombstones,
 )
 from langmem_tiers.storage.change_log import Kind
@@ -127,9 +128,11 @@ class Merge:
         words = [keyword.drawer_words(row["number"], row["content"], row["tags"].split("\n")) for row in standing]
         keyword.drawers.add(self._connection, words)
         self._log("drawers.added", first, last)
-        for each in self._rows("revisions"):
-            if each["drawer"] in self._new_drawers:
-                self._log("revisions.changed", self._drawers[each["drawer"]])
+        revised = {each["drawer"] for each in self._of_new("revisions", "drawer", self._drawers, self._new_drawers)}
+        for number in sorted(revised):
+            self._log("revisions.changed", number)
+        if revised:  # by whatever version
+            revisions.read_again(self._connection, self._space)
 
     def _of_new(self, table: str, column: str, numbers: Mapping[int, int], new: set[int]) -> Iterator[dump.Row]:
         yield from ({**row, column: numbers[row[column]]} for row in self._rows(table) if row[column] in new)

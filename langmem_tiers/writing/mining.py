@@ -22,9 +22,11 @@ from langmem_tiers.knowledge import tombstones
 from langmem_tiers.knowledge.ingest import DELETED, ingest
 from langmem_tiers.knowledge.neighbours import Embed, by_words, embed_with
 from langmem_tiers.knowledge.results import IngestedEntries
+from langmem_tiers.knowledge.transcript import may_be_shown
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.language import reader, summaries, turns
 from langmem_tiers.language.claims import Claim
+from langmem_tiers.language.revisions import Revised
 from langmem_tiers.language.words import meaningful_words
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
@@ -53,6 +55,8 @@ SOURCE = "memory_extract"
 
 # Calls per question: the question itself, and one repair round.
 _CALLS = 2
+# Turns that are read again in one step, and those before each that say what "it" means.
+_READ_AGAIN, _BEHIND = 50, 4
 _LEAST_WORDS = 3  # content words; fewer are not worth a model call
 _MOST_TOPICS = 3
 
@@ -160,17 +164,43 @@ class Miner:
 
     def _keep_revisions(self, window: Window) -> None:
         """Store which sentences of a window end, change or take back something, without deleted ones and secrets."""
-        now, keeps_secrets = self.context.clock(), self.context.settings.privacy.derived == "keep"
-        read = reader.read_revisions(window.turns, now, before=window.before, speaks=_is_trusted)
-        found = [each for each in read if keeps_secrets or not secrets.find(each.quote)]
-        if not found:
-            return
+        if found := self._revised(window.turns, window.before):
+            with self.store.writing() as connection:
+                for each in self._allowed(connection, found):
+                    revisions.put(connection, self.store.key, each, at=to_millis(self.context.clock()))
+
+    def _revised(self, said: Sequence[Said], before: Sequence[Said]) -> list[Revised]:
+        read = reader.read_revisions(said, self.context.clock(), before=before, speaks=_is_trusted)
+        keeps_secrets = self.context.settings.privacy.derived == "keep"
+        return [each for each in read if keeps_secrets or not secrets.find(each.quote)]
+
+    def _allowed(self, connection: Connection, found: Sequence[Revised]) -> list[Revised]:
+        """Those that are still there and were not deleted."""
+        there = drawers.existing(connection, self.store.key, {each.drawer for each in found})
+        found = [each for each in found if each.drawer in there]
+        left = tombstones.cleared(connection, self.store.key, [(each.drawer, each.quote) for each in found])
+        return [each for each, words in zip(found, left, strict=True) if words.strip()]
+
+    def revise_again(self) -> bool:
+        """Read some sentences again that an older edition of the rules took for the end of something.
+
+        Returns whether there were any.
+
+        Raises:
+            StorageError: they are read again later.
+        """
+        with self.store.reading() as connection:
+            places = revisions.of_older_rules(connection, self.store.key, _READ_AGAIN)
+            seen = [_seen(connection, self.store.key, each) for each in places]
+        if not places:
+            return False
+        found = [each for said, before in seen for each in self._revised(said, before)]
         with self.store.writing() as connection:
-            there = drawers.existing(connection, self.store.key, {each.drawer for each in found})
-            found = [each for each in found if each.drawer in there]
-            left = tombstones.cleared(connection, self.store.key, [(each.drawer, each.quote) for each in found])
-            for each in (each for each, words in zip(found, left, strict=True) if words.strip()):
-                revisions.put(connection, self.store.key, each, at=to_millis(now))
+            if revisions.of_older_rules(connection, self.store.key, _READ_AGAIN)[: len(places)] == places:
+                read = [turn.drawer for said, _ in seen for turn in said]
+                told = {"upto": places[-1].drawer, "at": to_millis(self.context.clock())}
+                revisions.replace(connection, self.store.key, read, self._allowed(connection, found), **told)
+        return True
 
     def _note(self, window: Window, path: MinedPath) -> None:
         with self.store.writing() as connection:
@@ -293,6 +323,13 @@ def by_rule(
         reason=reason,
         temporary=temporary,
     )
+
+
+def _seen(connection: Connection, space: str, found: revisions.Found) -> tuple[list[Said], list[Said]]:
+    """The turn in which later words were found, unless it was replaced since, and those before it."""
+    said = progress.standing(connection, space, found.room, after=found.place - 1, upto=found.place)
+    before = progress.before(connection, space, found.room, place=found.place, most=_BEHIND)
+    return [*filter(may_be_shown, said)], [*filter(may_be_shown, before)]
 
 
 def _is_trusted(turn: Said) -> bool:
