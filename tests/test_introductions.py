@@ -85,6 +85,61 @@ def test_a_job_that_follows_a_name_without_more_words_is_that_of_the_user(told, 
 
 
 @pytest.mark.parametrize(
+    ("text", "contents", "relations"),
+    [
+        (
+            "I'm 34, live in Graz and work as a chemist.",
+            {"The user lives in Graz.", "The user works as a chemist."},
+            {"user has_age 34 years", "user lives_in Graz", "user works_as chemist"},
+        ),
+        (
+            "I have two kids and live in Graz.",
+            {"The user has two kids.", "The user lives in Graz."},
+            {"user lives_in Graz"},
+        ),
+        (
+            "Hi, I'm Ilvy, 29, from Porto and work at Brugbank.",
+            {"The user's name is Ilvy.", "The user is from Porto.", "The user works at Brugbank."},
+            {"user named Ilvy", "user has_age 29 years", "user from Porto", "user works_at Brugbank"},
+        ),
+        (
+            "I'm married, have two kids and love hiking.",
+            {"The user is married.", "The user has two kids.", "The user loves hiking."},
+            {"user likes hiking"},
+        ),
+        (
+            "I moved to Graz, got a dog and adopted a cat.",
+            {"The user moved to Graz.", "The user got a dog.", "The user adopted a cat."},
+            {"user lives_in Graz"},
+        ),
+    ],
+)
+def test_each_verb_of_a_list_about_oneself_says_something(told, text, contents, relations):
+    found = told(text)
+    assert contents <= found[0]
+    assert relations <= found[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I want to live in Graz and have a dog.",
+        "I met a man who paints and plays and got a dog.",
+        "I'd move to Graz and have a dog.",
+        "I know my sister has a cat, and got a dog.",
+        "I never had a cat and got a dog.",
+        "I like walks in the hills, like a dog, and a rest.",
+    ],
+)
+def test_a_verb_that_may_be_of_others_or_unreal_says_nothing_of_the_user(told, text):
+    assert not [
+        each
+        for each in told(text)[0]
+        if each in {"The user has a dog.", "The user got a dog.", "The user likes a dog."}
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "content"),
     [
         ("my new lead is Ilvy", "The user's new lead is Ilvy."),

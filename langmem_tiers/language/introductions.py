@@ -1,4 +1,7 @@
-"""Introductions give a name: "Hi, I'm Marta, I'm a nurse" and "I have a son, Leo", but not "I'm Dutch, I'm a nurse"."""
+"""Introductions, in full: "Hi, I'm Marta, I'm a nurse", "I have a son, Leo", "I'm 34, live in Graz and paint".
+
+But "I'm Dutch, I'm a nurse" gives no name.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,16 @@ _BELONGING = named_pattern("introductions", "belonging")
 _NO_NAMES = CALENDAR | LANGUAGES | NOT_NAMES | PRODUCTS
 _BELONGINGS = listed("names", "belongings")
 _LONGEST = 300
+# "I'm 34 | and live in Graz": verbs that go on about who speaks, and what keeps them from doing so.
+_OF_SPEAKER = re.compile(r"(?:I|My name is)\b")
+_ALSO = named_pattern("introductions", "also")
+_OF_OTHERS = named_pattern("introductions", "of_others", kin=kinship.WORDS)
+# "My name is Ana | , 29 | , from Porto"
+_DETAIL = re.compile(r",? (?=from [A-Z])|, (?=\d{1,2}(?:[,.!]| and\b| years\b|$))")
 
 
 def introduced(sentence: str, before: str = "") -> str:
-    """A sentence with which somebody introduces themselves or one of theirs, so that it says what is a name.
+    """A sentence with which somebody introduces themselves or one of theirs: with what is a name, and each "I".
 
     Empty for any other sentence.
 
@@ -36,13 +45,28 @@ def introduced(sentence: str, before: str = "") -> str:
         ('', '')
         >>> introduced("We have a son, Leo, who plays chess.")
         'We have a son named Leo who plays chess.'
+        >>> introduced("I'm 34, live in Graz and work as a chemist.")
+        "I'm 34, I live in Graz and I work as a chemist."
     """
     if len(sentence) > _LONGEST:
         return ""
     plain = straight(sentence)
     named = _of_themselves(plain, straight(before)) or plain
-    full = _OF_THEIRS.sub(_of_theirs, named)
+    full = _with_each_subject(_OF_THEIRS.sub(_of_theirs, named))
     return "" if full == plain else full
+
+
+def _with_each_subject(sentence: str) -> str:
+    """A sentence about the speaker with the "I" that it leaves out before its further verbs."""
+    if not _OF_SPEAKER.match(sentence):
+        return sentence
+    full, place = "", 0
+    for joint in _ALSO.finditer(sentence):
+        if _OF_OTHERS.search(sentence, place, joint.start()):
+            break
+        full += f"{sentence[place : joint.end()]}I "
+        place = joint.end()
+    return full + sentence[place:]
 
 
 def _of_themselves(sentence: str, before: str) -> str:
@@ -53,7 +77,7 @@ def _of_themselves(sentence: str, before: str) -> str:
     greeted = said["greeting"] or _GREETING.fullmatch(before.strip(" .!"))
     if not (greeted or _GOES_ON.match(rest)):
         return ""
-    with_verb = re.sub(r"^, (?=an? [a-z])", ", I am ", rest)
+    with_verb = _DETAIL.sub(", I am ", re.sub(r"^, (?=an? [a-z])", ", I am ", rest))
     return f"My name is {said['name']}{_OF_JOB.sub(_with_article, with_verb)}"
 
 
