@@ -35,6 +35,7 @@ ANSWERS = {
     COLLECTION["name"]: COLLECTION,
     "upsert": {},
     "query": {"ids": [["mark:1.0"]], "distances": [[0.5]]},
+    "get": {"ids": ["mark:2.0"], "embeddings": [[1.0, 0.0, 0.0, 0.0]], "include": ["embeddings"]},
 }
 
 
@@ -112,7 +113,7 @@ def test_a_wrong_password_is_a_server_that_does_not_answer(guarded):
     server.close()
 
 
-def test_a_vector_that_no_search_reaches_is_sent_again_three_times_and_then_told_of(
+def test_a_vector_that_no_search_reaches_is_sent_again_eight_times_and_then_told_of(
     guarded, asked, monkeypatch, caplog
 ):
     monkeypatch.setitem(ANSWERS, "shard", COLLECTION | {"metadata": {"deleted_from": True}})
@@ -122,7 +123,7 @@ def test_a_vector_that_no_search_reaches_is_sent_again_three_times_and_then_told
     assert (_upserts(asked), caplog.text) == (1, "")
     server.upsert(place, "mark", Named(["2.0"], np.eye(1, 4, dtype=np.float32)))
     server.close()
-    assert _upserts(asked) == 1 + 4
+    assert _upserts(asked) == 1 + 9
     (told,) = caplog.records
     assert (told.event, told.collection, told.count) == ("vectors_not_reached", "shard", 1)
 

@@ -82,7 +82,11 @@ _NO_THING_AT_ALL = re.compile(
     re.IGNORECASE,
 )
 # Before whom a clause is about: "Last week, my grandma".
-_TIME_BEFORE = re.compile(r"^[^,]{1,40}, (?=(?:my|our|his|her|the) |[A-Z])", re.IGNORECASE)
+_TIME_BEFORE = re.compile(
+    r"^(?:(?:last|this|early|late|yesterday|today|tonight|on|in|about|back|sadly|sorry|unfortunately)\b[^,]{0,40}"
+    r"|[^,]{1,20} (?:days?|weeks?|months?|years?) ago), ",
+    re.IGNORECASE,
+)
 # Who else breaks up: "my favourite band".
 _COMPANY = re.compile(
     r"^(?:my|our|the|this|that|an?) (?:[a-z-]{1,20} ){0,2}"
