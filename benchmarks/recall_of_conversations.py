@@ -1,8 +1,9 @@
 """Recall in a memory of real conversations, before and after they are mined, beside one embedding of each question.
 
 Sessions of LongMemEval haystacks, each once and in the order of their dates, become the memory of one user; the
-questions of the file are asked in it, then once more. The first questions only warm up. After these, questions about
-all that was said are asked twice, and again when the user has pasted logs of 3,000 lines.
+questions of the file are asked in it, then once more, and again when the sessions have ended and have summaries. A
+memory that is there already had all of it from the first question on. The first questions only warm up. After these,
+questions about all that was said are asked twice, and again when the user has pasted logs of 3,000 lines.
 """
 
 from __future__ import annotations
@@ -50,6 +51,12 @@ def main() -> None:
                 memory.flush()
             rows += asked(user, questions, "mined")
             rows += asked(user, questions, "mined, asked again", mark=" ")
+            if is_new:
+                say("ending the sessions")
+                for place in range(len(sessions)):
+                    user.end_session(f"s{place}")
+                memory.flush()
+            rows += asked(user, questions, "sessions ended", mark="  ")
             of_all = [*asked_of_all(user, "mined"), *asked_of_all(user, "mined, asked again")]
         shutil.copytree(folder, Path(made) / "pasted")  # what is kept stays as it is
         with Memory.open(Path(made) / "pasted", background=False) as memory:

@@ -290,7 +290,8 @@ def _together(known: DerivedHit, wanted: DerivedHit | None) -> DerivedHit:
     if wanted is None:
         return known
     answers = known.answers or wanted.answers
-    return known._replace(score=max(known.score, wanted.score), needed=True, answers=answers)
+    # What is needed is shown, so it says whether it still holds.
+    return known._replace(line=wanted.line, score=max(known.score, wanted.score), needed=True, answers=answers)
 
 
 def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[DerivedHit]:

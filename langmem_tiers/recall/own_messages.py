@@ -38,6 +38,10 @@ NEAR = 0.42
 """The similarity from which a message may tell of something whose words it does not hold."""
 
 
+CLOSE = 0.55
+"""The similarity from which something is worth showing to a message that anybody might write."""
+
+
 class OwnMessages(NamedTuple):
     """The user's messages that a question needs, best first, with their fit; `nearest`: with those nearest to it."""
 

@@ -18,7 +18,6 @@ from langmem_tiers.errors import DatabaseLocked, DiskFull, InvalidVector, Server
 from langmem_tiers.knowledge import standing
 from langmem_tiers.language.needs import asks_for_all, has_best
 from langmem_tiers.language.questions import asked_conversations
-from langmem_tiers.language.words import is_trivial
 from langmem_tiers.models.reranker import SOURCE
 from langmem_tiers.pointers import beside
 from langmem_tiers.recall import (
@@ -36,7 +35,7 @@ from langmem_tiers.recall.candidates import ByWords, FoundDrawer
 from langmem_tiers.recall.derived_hits import AskedFor, DerivedHit
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.own_messages import OwnMessages
-from langmem_tiers.recall.request import Query, RecallRequest, parse, searched
+from langmem_tiers.recall.request import Query, RecallRequest, parse, says_nothing, searched
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
 from langmem_tiers.recall.sources import (
@@ -102,7 +101,7 @@ class QueryEmbedder(Protocol):
 def embedding(context: SpaceContext, message: str) -> Iterator[Future[QueryVector] | None]:
     """Within the block, the vector of a message is on the way that is recalled for in it."""
     settings, text = context.settings, searched(message)
-    wanted = settings.enabled and not is_trivial(text, settings.recall.trivial_words)
+    wanted = settings.enabled and not says_nothing(text, settings.recall.trivial_words)
     # Held until the end of the block: `begin` gives what is held again.
     begun = None if not wanted else context.embedder.begin(_kept(settings, text))
     yield begun
@@ -325,7 +324,13 @@ class Recall:
             self._go_without(vector, error)
             return self._find(sources, None, by_words)
         self._note_unsearched(sources)
-        return own_messages.fitting(sources, self.query, self._request, found)
+        fitting = own_messages.fitting(sources, self.query, self._request, found)
+        return [each for each in fitting if each.signals.get("needed", 0.0) > 0 or self._is_close(each.scores)]
+
+    def _is_close(self, scores: Mapping[str, float]) -> bool:
+        """Whether something with these scores may be shown to a message that anybody might write."""
+        gate = self.query.impersonal and self._request.selective
+        return not gate or scores.get("vector", 0.0) >= own_messages.CLOSE
 
     def _note_unsearched(self, sources: Sequence[SpaceSnapshot]) -> None:
         """Note in how many messages only words were looked for."""
@@ -351,7 +356,8 @@ class Recall:
             return []
         with self._watch.stage("knowledge"):
             found = self._derived(sources, vector, asked, ranked)
-        return [each for each in found if derived_hits.LAYERS[each.kind] in self._request.settings.layers]
+        close = (each for each in found if each.needed or self._is_close(each.scores))
+        return [each for each in close if derived_hits.LAYERS[each.kind] in self._request.settings.layers]
 
     def _derived(
         self,

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from langmem_tiers.content import content_hash
+from langmem_tiers.language.impersonal import is_impersonal, is_of_agent
 from langmem_tiers.language.needs import Need, is_list, needed_for
 from langmem_tiers.language.questions import asked_about, asks_for_latest, asks_for_several, names_someone
 from langmem_tiers.language.word_lists import listed
@@ -119,7 +120,7 @@ class Query:
     """A user message as a search query: `terms` are distinct, without function words unless there are no others.
 
     `several` means that it asks for a list or a count, `latest` for the latest of several; `needs` is what has to be
-    known of the user to answer it, `about` whom or what it asks all about.
+    known of the user to answer it, `about` whom or what it asks all about. What is `impersonal` is for anybody.
     """
 
     text: str
@@ -130,11 +131,17 @@ class Query:
     latest: bool
     needs: tuple[Need, ...] = ()
     about: str | None = None
+    impersonal: bool = False
 
 
 def searched(text: str) -> str:
     """What of a user message is searched for."""
     return _SURROGATE.sub("\ufffd", text).strip()
+
+
+def says_nothing(message: str, trivial_words: int) -> bool:
+    """Whether there is nothing in a message to recall by; with 0 `trivial_words`, only if it is empty."""
+    return is_trivial(message, trivial_words) or (trivial_words > 0 and is_of_agent(message))
 
 
 def parse(text: str, trivial_words: int) -> Query:
@@ -152,10 +159,11 @@ def parse(text: str, trivial_words: int) -> Query:
         text=clean,
         content_hash=content_hash(clean),
         terms=tuple(terms),
-        trivial=not needs and about is None and is_trivial(clean, trivial_words),
+        trivial=not needs and about is None and says_nothing(clean, trivial_words),
         several=several,
         # A list or a count needs the older ones as well.
         latest=not several and asks_for_latest(clean),
         needs=needs,
         about=about,
+        impersonal=is_impersonal(clean),
     )
