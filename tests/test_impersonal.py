@@ -50,6 +50,7 @@ def told(alice):
 def test_what_is_for_anybody_gets_nothing_of_the_user(told, message):
     recalled = told.recall(message, session="new")
     assert (recalled.block, recalled.receipt.verdict) == ("", "nothing_found")
+    assert "anybody might write this message" in recalled.receipt.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ _ASKED_AT_ONCE = 4
 # So many standing facts answer "what do you know about me" by themselves.
 _ANSWERED = 4
 _NO_VECTORS = "vectors: "
+_GENERAL = "anybody might write this message: only what is close to it by meaning is looked at"
 _NOT_KEPT = "no receipt was kept: "
 _DELETED = "something was deleted during this recall"
 # Verdicts on what the model has before it.
@@ -325,7 +326,9 @@ class Recall:
             return self._find(sources, None, by_words)
         self._note_unsearched(sources)
         fitting = own_messages.fitting(sources, self.query, self._request, found)
-        return [each for each in fitting if each.signals.get("needed", 0.0) > 0 or self._is_close(each.scores)]
+        close = [each for each in fitting if each.signals.get("needed", 0.0) > 0 or self._is_close(each.scores)]
+        self._note(_GENERAL if len(close) < len(fitting) else None)
+        return close
 
     def _is_close(self, scores: Mapping[str, float]) -> bool:
         """Whether something with these scores may be shown to a message that anybody might write."""
