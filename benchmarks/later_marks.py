@@ -3,10 +3,14 @@
 People who talk to an assistant seldom take back what they said: most marks among such conversations are mistakes of the
 rules. Sessions of LongMemEval haystacks, each once and in the order of their dates, are one user's; each conversation
 of LoCoMo is for itself. `--show` prints the sentences that mark the most, with some of what they mark, to be judged.
+
+`judged/later_words.tsv` has pairs of messages by a writer who saw no rules: `ended`, in which the second ends or
+changes what the first says, and `alike`, in which it only sounds so. The rules were written with them in view since.
 """
 
 from __future__ import annotations
 
+import csv
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -26,6 +30,8 @@ from langmem_tiers.storage.revision_index import StandingRevisions
 from langmem_tiers.storage.revisions import RevisedRow
 from langmem_tiers.transfer.records import ImportedSession, LineProblem
 
+PAIRS = Path(__file__).parent / "judged" / "later_words.tsv"
+FIRST, THEN = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 5, 10, tzinfo=UTC)
 END = datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -37,7 +43,9 @@ def main() -> None:
     arguments.add_argument("--messages", type=int, default=6_000, help="of LongMemEval")
     arguments.add_argument("--show", type=int, default=0, help="print so many sentences")
     chosen = arguments.parse_args()
-    report("Messages marked by later words", [*rows(chosen)], chosen.out)
+    report("Pairs of messages, the first marked by the second", [*of_pairs()], chosen.out)
+    if counts := [*rows(chosen)]:
+        report("Messages marked by later words", counts, chosen.out.with_stem(f"{chosen.out.stem}_conversations"))
 
 
 def rows(chosen: Namespace) -> Iterator[Row]:
@@ -48,6 +56,27 @@ def rows(chosen: Namespace) -> Iterator[Row]:
         cases = read_cases("locomo", chosen.locomo)
         told = [case.sessions for case in cases if not isinstance(case, LineProblem)]
         yield counted("LoCoMo", told, chosen.show)
+
+
+def of_pairs() -> Iterator[Row]:
+    """How many of the pairs are marked, by kind."""
+    with PAIRS.open(encoding="utf-8", newline="") as file:
+        pairs = [*csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    for kind in dict.fromkeys(pair["kind"] for pair in pairs):
+        of_kind = [pair for pair in pairs if pair["kind"] == kind]
+        found = sum(is_marked(pair["first"], pair["then"]) for pair in of_kind)
+        yield {"pairs": kind, "of them": len(of_kind), "marked": found, "marked %": 100 * found / len(of_kind)}
+
+
+def is_marked(first: str, then: str) -> bool:
+    """Whether a message is marked by a later one."""
+    said = {"role": "user", "origin": "user", "speaker": None}
+    turns = [
+        Said(drawer=1, place=1, content=first, said_at=FIRST, **said),  # type: ignore[arg-type]
+        Said(drawer=2, place=1, content=then, said_at=THEN, **said),  # type: ignore[arg-type]
+    ]
+    judge = standing._LaterWords(StandingRevisions.of(later_words([turns[1:]])), END)
+    return bool(judge.on(standing._Said(assertions(own_words(first)), FIRST, 1, len(first))))
 
 
 def counted(name: str, users: Sequence[Sequence[ImportedSession]], show: int) -> Row:

@@ -85,6 +85,41 @@ def test_a_job_that_follows_a_name_without_more_words_is_that_of_the_user(told, 
 
 
 @pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("I just moved to Graz, can you suggest some gyms?", "The user moved to Graz."),
+        ("By the way, I work at Brugbank, so could you keep that in mind?", "The user works at Brugbank."),
+        ("I have two kids and live in Graz, what can we do on Sunday?", "The user has two kids."),
+        ("I live in Graz, where is the next swimming pool?", "The user lives in Graz."),
+        ("I have a dog, how do I train him?", "The user has a dog."),
+        ("I live in Graz - any ideas for a hike?", "The user lives in Graz."),
+    ],
+)
+def test_what_a_sentence_tells_before_it_asks_is_kept(told, text, content):
+    assert content in told(text)[0]
+
+
+def test_what_follows_a_sentence_that_tells_and_orders_is_kept(told):
+    entries, _ = told("I live in Graz, can you write a poem about the river? I work at Brugbank.")
+    assert entries == {"The user lives in Graz.", "The user works at Brugbank."}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Graz, don't I?",
+        "I live in Graz, is that right?",
+        "I live in Graz, do I?",
+        "If I lived in Graz, what would I do?",
+        "Since I live in Graz, can you suggest a gym?",
+        "I think I live in Graz, what should I see?",
+    ],
+)
+def test_what_is_asked_or_unsure_is_not_told(told, text):
+    assert "The user lives in Graz." not in told(text)[0]
+
+
+@pytest.mark.parametrize(
     ("text", "contents", "relations"),
     [
         (

@@ -344,12 +344,41 @@ ALIKE = [
     ("I started this job about three weeks ago.", "My new job is close to the park."),
     ("I meet two friends for a match of tennis.", "It was a long match that ended in a draw."),
     ("I go by train in hard winters.", "It's hard when my train is delayed."),
+    ("I play football for a Sunday team.", "Our goalkeeper quit the team."),
+    ("We use Slack at work for everything.", "My husband's company ditched Slack."),
+    ("I'm vegan.", "I'm not only vegan, I'm also gluten free."),
 ]
 
 
 @pytest.mark.parametrize(("first", "then"), ALIKE)
 def test_what_is_only_said_in_words_that_are_alike_ends_nothing(alice, tell, first, then):
     assert marks_of_message(alice, tell, first, then) == [()]
+
+
+ENDED = [
+    ("I go to a gym twice a week.", "By the way, I finally gave up the gym, so can you suggest some runs?"),
+    ("I'm training for the Ghent marathon.", "My knee hurts, so I had to pull out of the Ghent marathon."),
+    ("I'm saving up for a trip to Peru.", "Bad news, the Peru trip has fallen through."),
+    ("I'm a cook at Elm House.", "got fired from Elm House lol"),
+    ("I'm dating a man called Marek.", "Marek dumped me last week."),
+    ("We have a cleaner who comes on Fridays.", "We let our cleaner go in April."),
+    ("I have a card with Brugbank.", "I closed my Brugbank card."),
+    ("I drink wine with dinner.", "I've been sober since April."),
+    ("I'm the treasurer of the chess club.", "I stepped down as treasurer last week."),
+    ("I'm reading Middlemarch, at page 300.", "Finished Middlemarch last night!"),
+    ("I sing in a choir on Thursdays.", "Our choir has disbanded."),
+    ("I have a mortgage on the house.", "I've paid off the mortgage."),
+    ("I get migraines twice a week.", "My migraines have gone since I sleep more."),
+    ("Our project is in React.", "I've ported the whole project from React to Svelte."),
+    ("I hate olives.", "I've come round to olives."),
+    ("I have a rose tattoo.", "I had the tattoo removed."),
+    ("I have an interview at Elm House.", "I turned down the Elm House interview."),
+]
+
+
+@pytest.mark.parametrize(("first", "then"), ENDED)
+def test_an_end_is_heard_among_other_words(alice, tell, first, then):
+    assert marks_of_message(alice, tell, first, then) != [()]
 
 
 def test_that_somebody_has_died_ends_nothing_of_who_says_so(alice, clock):

@@ -568,7 +568,8 @@ def _is_on(revision: Revision, assertion: Assertion) -> bool:
     if revision.slip or revision.properties:
         held = given(assertion.clause, revision.over)
         return bool(held & revision.properties if revision.properties else held)
-    if revision.topic and not _is_on_topic(assertion, revision.topic):
+    by_name = revision.topic == "work" and bool(revision.named) and _is_named(revision.named, assertion)
+    if revision.topic and not (by_name or _is_on_topic(assertion, revision.topic)):
         return False
     if revision.over:
         return _shares(revision, assertion) and _is_told_alike(revision, assertion)

@@ -16,7 +16,7 @@ from langmem_tiers.language.quotations import announces, own_words
 from langmem_tiers.language.rewriting import Subject
 from langmem_tiers.language.rules import Listener
 from langmem_tiers.language.sentences import Sentence, is_latin, sentences
-from langmem_tiers.language.word_lists import word_set
+from langmem_tiers.language.word_lists import named_pattern, word_set
 from langmem_tiers.records import Said
 
 LONGEST = 4000
@@ -27,6 +27,9 @@ _MOST_OF_A_REQUEST = 5  # sentences; an order in a longer turn only applies to i
 _OPENING_SENTENCES = 2  # sentences later in a turn do not answer another turn
 _MOST_AGO = 4  # turns that are searched for what a correction refers to
 _TELLS = re.compile(r"(?:I|My|We|Our)\b")
+# "I just moved to Oslo | , so can you suggest some gyms?", but not "I live in Oslo, don't I?".
+_TELLS_FIRST = named_pattern("turns", "tells_first")
+_ASKS_THEN = named_pattern("turns", "asks_then")
 _NOBODY = word_set("user assistant human ai system tool bot agent speaker unknown me")
 
 
@@ -167,7 +170,8 @@ def _sentences(turn: Said) -> list[Sentence]:
     shown = own_part(turn)
     if not is_latin(shown) or speech_acts.jokes_throughout(shown):
         return []
-    read = [_behind_intro(each) for each in sentences(shown) if not announces(each, turn.content[:LONGEST])]
+    told = (each for each in sentences(shown) if not announces(each, turn.content[:LONGEST]))
+    read = [part for each in told for part in _before_question(_behind_intro(each))]
     # The last one may be cut in the middle.
     return read[:-1] if is_cut(turn) and read and read[-1].stop >= len(turn.content[:LONGEST].rstrip()) else read
 
@@ -178,6 +182,18 @@ def _behind_intro(sentence: Sentence) -> Sentence:
     if not (colon and _TELLS.match(rest) and (ASIDE.match(f"{intro}:") or is_own_text(intro))):
         return sentence
     return Sentence(text=rest, start=sentence.start + len(intro) + len(colon))
+
+
+def _before_question(sentence: Sentence) -> Iterator[Sentence]:
+    """What a sentence tells before it asks, and the question: "I just moved to Oslo | can you suggest some gyms?"."""
+    joint = _ASKS_THEN.search(sentence.text) if speech_acts.is_question(sentence.text) else None
+    if joint is None or not _TELLS_FIRST.match(sentence.text):
+        yield sentence
+        return
+    yield Sentence(text=sentence.text[: joint.start()], start=sentence.start)
+    asked = Sentence(text=sentence.text[joint.end() :], start=sentence.start + joint.end())
+    if not speech_acts.is_task(asked.text):  # what follows a whole sentence with a task is material for it
+        yield asked
 
 
 def quote(said: Said, sentence: Sentence) -> str:
