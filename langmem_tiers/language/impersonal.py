@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from langmem_tiers.language.names import FIRST_NAMES
 from langmem_tiers.language.sentences import straight
 from langmem_tiers.language.word_lists import finds, named_pattern
+from langmem_tiers.language.words import words
 
 _LONGEST = 300  # characters; who writes more tells of something
 _OPENER = named_pattern("impersonal", "opener")
@@ -40,7 +42,9 @@ def is_impersonal(text: str) -> bool:
     asked = _without_opener(text)
     # Whose words they are, what is to be worked on does not say.
     own = _GIVEN.sub(" ", _FOR_THE_ASKER.sub(" ", asked))
-    return not (_is_of_somebody(own) or _is_of_something(own)) and (_is_of_world(asked) or _is_work(asked))
+    if _is_of_somebody(own) or _is_of_something(own) or not FIRST_NAMES.isdisjoint(words(own)):
+        return False
+    return _is_of_world(asked) or _is_work(asked)
 
 
 def _without_opener(text: str) -> str:

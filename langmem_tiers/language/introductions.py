@@ -23,11 +23,11 @@ _NO_NAMES = CALENDAR | LANGUAGES | NOT_NAMES | PRODUCTS
 _BELONGINGS = listed("names", "belongings")
 _LONGEST = 300
 # "I'm 34 | and live in Graz": verbs that go on about who speaks, and what keeps them from doing so.
-_OF_SPEAKER = re.compile(r"(?:I|My name is)\b")
+_OF_SPEAKER = re.compile(r"(?:I'm|I am|I have|I've got|I live|I work|I moved|I got|My name is)\b")
 _ALSO = named_pattern("introductions", "also")
 _OF_OTHERS = named_pattern("introductions", "of_others", kin=kinship.WORDS)
 # "My name is Ana | , 29 | , from Porto"
-_DETAIL = re.compile(r",? (?=from [A-Z])|, (?=\d{1,2}(?:[,.!]| and\b| years\b|$))")
+_DETAIL = re.compile(r",? (?=from [A-Z][\w-]*(?:[,.!]| and\b|$))|, (?=\d{1,2}(?:,? and\b|, (?!\d)|[.!]|$| years old))")
 
 
 def introduced(sentence: str, before: str = "") -> str:

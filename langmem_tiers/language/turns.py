@@ -30,6 +30,8 @@ _TELLS = re.compile(r"(?:I|My|We|Our)\b")
 # "I just moved to Oslo | , so can you suggest some gyms?", but not "I live in Oslo, don't I?".
 _TELLS_FIRST = named_pattern("turns", "tells_first")
 _ASKS_THEN = named_pattern("turns", "asks_then")
+_IS_MATERIAL = named_pattern("turns", "is_material")
+_ASKS_OF_WORDS = named_pattern("turns", "asks_of_words")
 _NOBODY = word_set("user assistant human ai system tool bot agent speaker unknown me")
 
 
@@ -186,12 +188,13 @@ def _behind_intro(sentence: Sentence) -> Sentence:
 
 def _before_question(sentence: Sentence) -> Iterator[Sentence]:
     """What a sentence tells before it asks, and the question: "I just moved to Oslo | can you suggest some gyms?"."""
-    joint = _ASKS_THEN.search(sentence.text) if speech_acts.is_question(sentence.text) else None
-    if joint is None or not _TELLS_FIRST.match(sentence.text):
+    text = sentence.text
+    joint = _ASKS_THEN.search(text) if speech_acts.is_question(text) and _TELLS_FIRST.match(text) else None
+    if joint is None or _IS_MATERIAL.search(text) or _ASKS_OF_WORDS.search(text, joint.end()):
         yield sentence
         return
-    yield Sentence(text=sentence.text[: joint.start()], start=sentence.start)
-    asked = Sentence(text=sentence.text[joint.end() :], start=sentence.start + joint.end())
+    yield Sentence(text=text[: joint.start()], start=sentence.start)
+    asked = Sentence(text=text[joint.end() :], start=sentence.start + joint.end())
     if not speech_acts.is_task(asked.text):  # what follows a whole sentence with a task is material for it
         yield asked
 

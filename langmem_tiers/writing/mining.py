@@ -197,7 +197,8 @@ class Miner:
         found = [each for said, before in seen for each in self._revised(said, before)]
         with self.store.writing() as connection:
             if revisions.of_older_rules(connection, self.store.key, _READ_AGAIN)[: len(places)] == places:
-                read = [turn.drawer for said, _ in seen for turn in said]
+                # What was replaced has none either: should it stand again, older ones would.
+                read = [each.drawer for each in places]
                 told = {"upto": places[-1].drawer, "at": to_millis(self.context.clock())}
                 revisions.replace(connection, self.store.key, read, self._allowed(connection, found), **told)
         return True
