@@ -4,6 +4,7 @@ import pytest
 
 from langmem_tiers import Turn
 from langmem_tiers.integrations import TieredRetriever
+from langmem_tiers.language.impersonal import is_impersonal, is_of_agent
 
 TOLD = (
     "The eggs at the farm shop near the old harbour are brown, and I boil two of them every Sunday for my aunt.",
@@ -81,6 +82,51 @@ def test_talk_about_the_agent_or_the_hour_recalls_nothing(told, message):
 )
 def test_what_is_of_the_user_gets_what_they_told(told, message, said):
     assert said in told.recall(message, session="new").block
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Which city is the interview in?",
+        "Who won the Saturday run?",
+        "Who wrote the reference?",
+        "When did the lease end?",
+        "Explain Bruno's diagnosis.",
+        "What does Bruno's diagnosis mean?",
+        "How do I cook without gluten?",
+        "How can I stop smoking?",
+        "How to cook for Lena?",
+        "What's the news from Lena?",
+        "What time is it in Lena's town?",
+        "Is it cold at the campsite?",
+        "How does the new boss work?",
+        "Convert the salary to dollars.",
+        "12-14 appointment still on?",
+        "What causes the rash?",
+        "Are you sure it was Porto?",
+        "Are you free on Friday?",
+        "Which version is this for Lena?",
+        "What model is this Canon?",
+        "Calculate the rent in euros.",
+        "List the open points.",
+        "Explain why Tom left.",
+        "Summarize Monday's meeting.",
+        "Give me an update on Lena.",
+        "Who painted the kitchen?",
+        "What's the most urgent task today?",
+        "Check the rent: is it paid?",
+        "What is the difference between the two offers?",
+        "What happens when the lease ends?",
+        "5/6 still free?",
+        "Come up with a slogan.",
+        "Create a shopping list.",
+        "Tell me a bedtime story with Mia.",
+        "How long is the lease?",
+    ],
+)
+def test_in_doubt_a_message_is_of_the_user(message):
+    assert not is_impersonal(message)
+    assert not is_of_agent(message)
 
 
 def test_what_the_user_told_close_to_it_is_shown(alice):

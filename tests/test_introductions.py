@@ -120,6 +120,31 @@ def test_what_is_asked_or_unsure_is_not_told(told, text):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Graz, can you say that in French?",
+        "I live in Graz, says the ad, can it be true?",
+        "I live in Graz in the game, what should I pack?",
+        "I live in Graz - is that sentence right?",
+        "I'm writing a bio: I'm 34, live in Graz and work as a spy.",
+        "I'm playing Zoe, live in Graz and have two kids in the show.",
+    ],
+)
+def test_what_is_said_by_others_in_a_game_or_as_words_is_not_told(told, text):
+    assert "The user lives in Graz." not in told(text)[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I collect stamps and love letters.", "I have work boots, love seats and hate mail.", "I'm done, love Mum."],
+)
+def test_nouns_that_look_like_verbs_are_none(told, text):
+    assert not [
+        each for each in told(text)[0] if each.startswith(("The user loves", "The user hates", "The user likes"))
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "contents", "relations"),
     [
         (

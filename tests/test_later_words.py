@@ -973,6 +973,20 @@ def test_what_an_older_version_took_for_an_end_is_read_again(alice, tell, monkey
         assert revisions.of_older_rules(connection, store.key, 1) == []
 
 
+def test_what_an_older_version_found_in_a_replaced_message_does_not_come_back_with_it(alice, tell):
+    tell("I love cycling.")
+    for text in ("It rains a lot.", "Never mind that.", "It rains a lot."):
+        alice.track([Turn(role="user", content=text, message_id="m")], session="rain")
+        if text == "It rains a lot." and len(alice.drawers()) == 2:
+            wrong = Revision(who=Who(owner="user"), over=frozenset({"cycl"}))
+            with alice.context.open() as store, store.writing() as connection:
+                facts.put(connection, store.key, "revisions.rules", "1:-1")
+                revisions.put(connection, store.key, Revised((wrong,), 2, 0, 15, text), at=0)
+        else:
+            assert alice.flush()
+    assert list(alice.ended(alice.drawers()[:1]).values()) == [()]
+
+
 def test_what_this_version_found_is_not_read_again(alice, tell):
     tell("I sing in the choir.", "I quit the band.")
     with alice.context.open() as store, store.reading() as connection:
