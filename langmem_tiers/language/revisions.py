@@ -75,8 +75,8 @@ _OF_ANOTHER = re.compile(r"\b(?:his|her|their) \w")
 # Whoever a clause is told of stands right before its verb: "I", "he", and not "people who" or "when I".
 _BY_SOMEBODY = compiled(_TABLE["by_somebody"], re.IGNORECASE)
 _FEW_WORDS = 6
-# A thing in a few words, and no clause of its own: "It was a match that".
-_NO_THING_AT_ALL = re.compile(
+# What is more than the name of a thing: "It was a match that".
+_TELLS_MORE = re.compile(
     r"^(?:I(?! \w+ing\b)|we|you|he|she|they|it|there|these|those) |\b(?:is|are|was|were|am|it's|that's|i'm|has|have|had"
     r"|do|does|did|that|which|who|if|when|where|whether|so|but|because)\b",
     re.IGNORECASE,
@@ -440,7 +440,7 @@ def _is_meant(way: _Ending, match: re.Match[str], clause: str) -> bool:
         return False
     if way.topic == "partner" and (_COMPANY.match(clause) or _OF_THINGS.match(clause)):
         return False
-    return not _NO_THING_AT_ALL.search(thing) and (not way.personal or _is_by_somebody(before, clause))
+    return not _TELLS_MORE.search(thing) and (not way.personal or _is_by_somebody(before, clause))
 
 
 def _is_by_somebody(before: str, clause: str) -> bool:
