@@ -136,7 +136,7 @@ def disk(tmp_path, request):
     if request.getfixturevalue("limit") is short_files:
         yield tmp_path
     else:
-        with mounted(tmp_path / "disk", "16m") as own:
+        with mounted("16m") as own:
             yield own
 
 

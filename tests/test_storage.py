@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -482,25 +483,33 @@ def test_a_write_that_fails_on_the_way_is_named_and_loses_nothing_acknowledged(t
 
 
 @contextmanager
-def mounted(disk: Path, size: str):
-    """A file system of its own, where this process may mount one."""
-    disk.mkdir()
+def mounted(size: str):
+    """A file system of its own, where this process may mount one.
+
+    It is not below pytest's folders, which pytest could not remove while it is mounted, and a process beside this one
+    takes it away at the end of its input: also when this one is killed.
+    """
+    disk = Path(tempfile.mkdtemp(prefix="langmem-tiers-disk-"))
     mount = shutil.which("mount")
     made = mount and subprocess.run(
         [mount, "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True, check=False
     )
     if not made or made.returncode:
+        disk.rmdir()
         pytest.skip("this process may not mount a file system")
-    try:
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'cat; umount -l "$1" && rmdir "$1"', "unmount", disk],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    ) as unmounting:
         yield disk
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
+    assert unmounting.returncode == 0, f"{disk} is still mounted"
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk():
     """A file system of one megabyte."""
-    with mounted(tmp_path / "disk", "1m") as disk:
+    with mounted("1m") as disk:
         yield disk
 
 
@@ -692,7 +701,7 @@ def test_rebuild_says_what_keeps_the_file_from_getting_smaller_at_once(tmp_path)
 
 
 def test_on_a_full_disk_rebuild_leaves_the_file_as_it_is_and_takes_no_room(tmp_path):
-    with mounted(tmp_path / "disk", "32m") as disk:
+    with mounted("32m") as disk:
         wide = HashEmbedder(4096)
         with reopened(disk / "m", wide) as memory:
             alice = memory.user("alice")
