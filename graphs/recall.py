@@ -15,6 +15,7 @@ from langmem_tiers.graphs.state import PLACEMENT, PROFILE, PROFILE_READ
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.recall.pipeline import embedding
+from langmem_tiers.recall.recalled_early import receipt_so_far
 from langmem_tiers.settings import LAYERS, RecallSettings, Settings
 from langmem_tiers.writing.tracking import Conversation, stored_as
 
@@ -203,5 +204,5 @@ def _event(recalled: "Recalled") -> dict[str, Any]:
         "type": "memory_recalled",
         "items": len(recalled.items),
         "pointers": [item.drawer.pointer for item in recalled.items],
-        "receipt": recalled.receipt.number,
+        "receipt": receipt_so_far(recalled).number,
     }

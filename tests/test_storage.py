@@ -321,15 +321,28 @@ def test_while_another_holds_the_database_it_can_be_read(tmp_path, method):
         EVERYTHING[method](memory.user("alice"))
 
 
-def test_while_another_holds_the_database_recall_answers_without_a_receipt(tmp_path):
+def test_while_another_process_holds_the_database_recall_answers_and_its_receipt_follows(tmp_path):
+    file = filled(tmp_path)
+    with reopened(tmp_path, HashEmbedder(), Settings(storage=StorageSettings(busy_timeout=60))) as memory:
+        alice = memory.user("alice")
+        before = alice.receipts()
+        with locked(file):
+            found = alice.recall("Where is the robot?", session="w")
+            assert "robot" in found.block
+            assert alice.receipts() == before
+        assert found.receipt.number == 1 + max(each.number for each in before)
+        assert alice.receipts()[1:] == before
+
+
+def test_while_another_holds_the_database_for_too_long_recall_answers_without_a_receipt(tmp_path):
     file = filled(tmp_path)
     with reopened(tmp_path, HashEmbedder(), HASTY) as memory:
         alice = memory.user("alice")
         before = alice.receipts()
         with locked(file):
             found = alice.recall("Where is the robot?", session="w")
-        assert "robot" in found.block
-        assert (found.receipt.number, alice.receipts()) == (0, before)
+            assert "robot" in found.block
+            assert (found.receipt.number, alice.receipts()) == (0, before)
         assert "no receipt was kept: " in found.receipt.notes[-1]
         again = alice.recall("Where is the robot?", session="w")
         assert (again.block, again.receipt.number) == (

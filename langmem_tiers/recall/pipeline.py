@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,7 +33,9 @@ from langmem_tiers.recall import (
 from langmem_tiers.recall.candidates import ByWords, FoundDrawer
 from langmem_tiers.recall.derived_hits import AskedFor, DerivedHit
 from langmem_tiers.recall.graph_channel import Related
+from langmem_tiers.recall.keeping import ReceiptKeeping, with_outcome, without_number
 from langmem_tiers.recall.own_messages import OwnMessages
+from langmem_tiers.recall.recalled_early import RecalledEarly
 from langmem_tiers.recall.request import Query, RecallRequest, parse, says_nothing, searched
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
@@ -48,7 +49,7 @@ from langmem_tiers.recall.sources import (
     snapshots,
 )
 from langmem_tiers.recall.telemetry import Stopwatch, traced
-from langmem_tiers.storage import drawers, purging, receipts
+from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.calls import RecallCall
 from langmem_tiers.storage.receipts import KeptRecall, Shown
 from langmem_tiers.trust import secrets
@@ -82,8 +83,6 @@ _ASKED_AT_ONCE = 4
 _ANSWERED = 4
 _NO_VECTORS = "vectors: "
 _GENERAL = "anybody might write this message: only what is close to it by meaning is looked at"
-_NOT_KEPT = "no receipt was kept: "
-_DELETED = "something was deleted during this recall"
 # Verdicts on what the model has before it.
 _HAS = frozenset({"in_window", "already_shown"})
 
@@ -283,12 +282,15 @@ class Recall:
 
     def _repeatable(self, kept: KeptRecall | None) -> KeptRecall | None:
         """The receipt of the same call, if it is to be given again."""
-        # What it showed of a space that is no longer read must not be shown again.
-        read = {source.store.name for source in self._sources}
-        if kept is None or all(space in read for space, *_ in kept.shown):
+        if kept is None or self._is_repeatable(kept):
             return kept
         self._not_again = kept.receipt.number
         return None
+
+    def _is_repeatable(self, kept: KeptRecall) -> bool:
+        """Whether it shows nothing of a space that is no longer read: that must not be shown again."""
+        read = {source.store.name for source in self._sources}
+        return all(space in read for space, *_ in kept.shown)
 
     def _related(self, sources: Sequence[SpaceSnapshot]) -> dict[str, list[Related]]:
         """The relations that the graphs hold on those the message names."""
@@ -565,16 +567,34 @@ class Recall:
             return recalled
         shown: list[Shown] = [(i.space, i.drawer.number, i.score, i.tokens) for i in result.items]
         shown += [(*each.key, each.score, tokens) for each, tokens in result.known_items]
+        return self._keep(recalled, KeptRecall(receipt=receipt, block=block, shown=tuple(shown)))
+
+    def _keep(self, recalled: Recalled, kept: KeptRecall) -> Recalled:
+        """What is given, with its receipt, stored or on its way; or what the same call got if that was faster."""
+        (own, *others), watch = self._sources, self._watch
+        deletions, *of_others = self._deletions
+        keeping = ReceiptKeeping(
+            self._context,
+            own.store,
+            kept,
+            self._call,
+            deletions=deletions,
+            others=dict(zip((each.store.name for each in others), of_others, strict=True)),
+            after=self._not_again,
+            repeatable=self._is_repeatable,
+        )
         try:
-            kept = self._keep(KeptRecall(receipt=receipt, block=block, shown=tuple(shown)))
-        except (DatabaseLocked, DiskFull) as error:  # what was found is worth more than a record of it
-            return _without_receipt(recalled, error.message)
-        if isinstance(kept, KeptRecall):
+            with watch.stage("store"):
+                done = keeping.at_once([each.store for each in others])
+        except DatabaseLocked:
+            return RecalledEarly(recalled, keeping.later())
+        except DiskFull as error:  # what was found is worth more than a record of it
+            return replace(recalled, receipt=without_number(recalled.receipt, error.message))
+        if isinstance(done, KeptRecall):
             with snapshots(self._sources) as sources:
-                return self._repeated(sources, kept)
-        if kept is None:
-            return _without_receipt(recalled, _DELETED)
-        return replace(recalled, receipt=replace(receipt, number=kept, timings=self._watch.timings()))
+                return self._repeated(sources, done)
+        receipt = with_outcome(recalled.receipt, done, {})
+        return replace(recalled, receipt=replace(receipt, timings=watch.timings()))
 
     def _receipt(self, result: RecallResult, tokens: int) -> Receipt:
         request = self._request
@@ -615,41 +635,6 @@ class Recall:
         }
         return records(Candidate, len(ranked), by_field)
 
-    def _keep(self, kept: KeptRecall) -> int | KeptRecall | None:
-        """Its number, or the receipt of the same call that was stored first.
-
-        None if something was deleted since the recall began: the block may hold it, and is not to be stored after that.
-        """
-        key, (deletions, *of_others) = self._own.key, self._deletions
-        put = partial(
-            receipts.put,
-            query_hash=self.query.content_hash,
-            deletions=deletions,
-            most=self._context.settings.storage.receipts_kept,
-        )
-        with self._watch.stage("store"), self._own.writing(durable=False) as connection:
-            if self._others_deletions() != of_others:
-                return None
-            while (number := put(connection, key, kept, after=self._not_again)) is None:
-                not_again, call = self._not_again, self._call
-                same = receipts.same_call(connection, key, call.session, call.same, call.query_hash)
-                faster = self._repeatable(same)
-                if faster is not None or self._not_again == not_again:
-                    return faster
-            mine = [which for space, which, _, _ in kept.shown if space == self._own.name]
-            at = to_millis(self._request.now)
-            drawers.count_recalled(connection, key, [which for which in mine if isinstance(which, int)], at)
-            derived_hits.count_recalled(connection, key, [which for which in mine if isinstance(which, str)], at)
-        return number
-
-    def _others_deletions(self) -> list[int]:
-        """How often something was deleted in each of the fallbacks."""
-        counts = []
-        for source in self._sources[1:]:
-            with source.reading() as connection:
-                counts.append(purging.wanted(connection, source.store.key))
-        return counts
-
     def _repeated(self, sources: Sequence[SpaceSnapshot], kept: KeptRecall) -> Recalled:
         numbered = [(space, which) for space, which, _, _ in kept.shown if isinstance(which, int)]
         whole = read_drawers(sources, numbered).drawers
@@ -681,11 +666,6 @@ def _call(request: RecallRequest, query: Query) -> RecallCall:
         window=None if again else request.window,
         bare=request.bare,
     )
-
-
-def _without_receipt(recalled: Recalled, why: str) -> Recalled:
-    receipt = recalled.receipt
-    return replace(recalled, receipt=replace(receipt, notes=(*receipt.notes, f"{_NOT_KEPT}{why}")))
 
 
 def _off(context: SpaceContext, request: RecallRequest) -> Recalled:

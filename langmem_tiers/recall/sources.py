@@ -17,7 +17,7 @@ from langmem_tiers.content import WITHHELD, content_hash
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
 from langmem_tiers.pointers import beside
 from langmem_tiers.storage import calls, drawers, embedding_cache, purging
-from langmem_tiers.storage.calls import CallState, RecallCall
+from langmem_tiers.storage.calls import CallState, RecallCall, UnstoredRecall
 from langmem_tiers.storage.change_log import Moment
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry.logs import say
@@ -123,11 +123,15 @@ def snapshots(
     with ExitStack() as stack:
         taken: list[SpaceSnapshot] = []
         for source in sources:
-            store, connection = source.store, stack.enter_context(source.reading())
+            store = source.store
+            # Looked at before the snapshot: what is stored meanwhile is in one of them.
+            unstored = store.database.writers.later.waiting()
+            connection = stack.enter_context(source.reading())
             if call is None or taken:
                 (now, deletions), state = purging.moment(connection, store.key, told_by), _NO_CALL
             else:
-                now, deletions, state = calls.begin(connection, store.key, call, told_by)
+                given = (each for each in unstored if isinstance(each, UnstoredRecall))
+                now, deletions, state = calls.begin(connection, store.key, call, told_by, given)
             taken.append(
                 SpaceSnapshot(
                     name=store.name,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
+from langmem_tiers.recall.recalled_early import receipt_so_far
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Recalled
@@ -46,14 +47,14 @@ def traced(space: str, recall: Callable[[], Recalled]) -> Recalled:
         if span.heard:
             span.note(_attributes(recalled))
     seconds = perf_counter() - began
-    hits, verdict = len(recalled.items) + len(recalled.known), recalled.receipt.verdict
+    hits, verdict = len(recalled.items) + len(recalled.known), receipt_so_far(recalled).verdict
     otel.recalled(seconds, hits, verdict)
     say(log, logging.DEBUG, "recalled", space=space, verdict=verdict, hits=hits, ms=round(seconds * 1000, 3))
     return recalled
 
 
 def _attributes(recalled: Recalled) -> dict[str, Any]:
-    receipt = recalled.receipt
+    receipt = receipt_so_far(recalled)
     scores = [*(each.scores for each in receipt.candidates), *(each.scores for each in receipt.known)]
     channels = Counter(channel for each in scores for channel in each)
     hits = len(recalled.items) + len(recalled.known)

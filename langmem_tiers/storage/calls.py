@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from langmem_tiers.storage.receipts import KeptRecall
 from langmem_tiers.storage.schema import receipts as rows
 from langmem_tiers.storage.schema import turns
 from langmem_tiers.storage.statements import Prepared, batches, here
+from langmem_tiers.storage.write_queue import LaterWrite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +74,27 @@ def _statement(*, of_session: bool, of_window: bool) -> Prepared:
     return Prepared(select(*seen.c, *receipts.KEPT, *before).select_from(seen.outerjoin(rows, kept)))
 
 
+class UnstoredRecall(LaterWrite):
+    """A recall that was given, while its receipt is still being stored.
+
+    It is given again for the same call while there are as many `deletions` as when it began; never, if that is None.
+    """
+
+    def __init__(self, call: RecallCall, kept: KeptRecall, *, deletions: int | None) -> None:
+        super().__init__()
+        self.call = call
+        self.kept = kept
+        self.deletions = deletions
+
+
 def begin(
-    connection: Connection, space: str, call: RecallCall, until: int | None = None
+    connection: Connection,
+    space: str,
+    call: RecallCall,
+    until: int | None = None,
+    unstored: Iterable[UnstoredRecall] = (),
 ) -> tuple[Moment, int, CallState]:
-    """What `purging.moment` tells, and the state of a call at that moment."""
+    """What `purging.moment` tells, and the state of a call at that moment; `unstored` were given before it."""
     given = {"space": space, "session": call.session, "same": call.same, "query_hash": call.query_hash}
     wanted = _statement(of_session=call.session is not None, of_window=call.window is not None)
     shown, window, bare = set[tuple[str, int | str]](), set[int](), set(call.bare)
@@ -88,4 +106,25 @@ def begin(
         window |= set(orjson.loads(drawers or "[]"))
     moment, deletions = purging.as_moment(connection, seen, until)
     kept = None if number is None else receipts.kept_of((number, listed, block, body))
+    for each in unstored:
+        if _is_same(each.call, call):
+            kept = each.kept if each.deletions == deletions else kept
+        elif _is_before(each.call, call):
+            shown |= {(owner, name) for owner, name, _, _ in each.kept.shown}
     return moment, deletions, CallState(kept, shown, None if call.window is None else window)
+
+
+def _is_same(given: RecallCall, call: RecallCall) -> bool:
+    """Whether a call was made before with the same text for the same message."""
+    made = (given.session, given.message_id, given.query_hash)
+    return call.same is not None and made == (call.session, call.same, call.query_hash)
+
+
+def _is_before(given: RecallCall, call: RecallCall) -> bool:
+    """Whether the model has the block of a call before it at another call; as the statement tells of stored ones."""
+    if call.session is None or given.session != call.session:
+        return False
+    if given.message_id is None:
+        return call.window is None
+    in_sight = call.window is None or (given.message_id in call.window and given.message_id not in call.bare)
+    return in_sight and given.message_id != call.message_id

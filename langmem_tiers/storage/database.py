@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, cast
 from sqlalchemy import Connection
 
 from langmem_tiers.errors import READ_ONLY, ReadOnlyForMembers
+from langmem_tiers.storage.write_queue import WriteQueue
 
 # What a connection carries: the engine's own ways, the space, and whether it writes.
 ENGINE, SPACE_NAME, WRITES = "engine", "space", "immediate"
@@ -25,6 +26,8 @@ class Database(ABC):
 
     space: str
     """What the column `space` of its rows holds."""
+    writers: WriteQueue
+    """Its writers in this process."""
 
     _writable = True
 
@@ -39,12 +42,13 @@ class Database(ABC):
         """A connection that sees one moment of the records."""
 
     @abstractmethod
-    def writing(self, *, durable: bool = True) -> AbstractContextManager[Connection]:
+    def writing(self, *, durable: bool = True, hurried: bool = False) -> AbstractContextManager[Connection]:
         """A connection whose changes are committed together at the end of the block, or not at all.
 
         A commit that is not `durable` survives a crash of the process, but the latest may be lost on power failure:
         fine for notes about recalls, never for memories.
         Of those notes only receipts hold texts, so no others are sealed then.
+        One that is `hurried` waits for the lock for no longer than `HURRIED`, and is not durable.
 
         Raises:
             DatabaseLocked, DiskFull, FolderNotWritable, DatabaseDamaged, ServerUnreachable: nothing was written.

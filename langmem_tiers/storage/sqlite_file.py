@@ -23,7 +23,7 @@ from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.fts5 import FtsTable
 from langmem_tiers.storage.schema import HERE
-from langmem_tiers.storage.write_queue import queue_of
+from langmem_tiers.storage.write_queue import HURRIED, queue_of
 
 # Compiled statements kept: more than the package has.
 _STATEMENTS = 2000
@@ -83,7 +83,7 @@ class SqliteFile(Database):
         self.space = HERE
         self._settings = settings
         self._engine = _engine(path, settings)
-        self._queue = queue_of(path.resolve())
+        self.writers = queue_of(path.resolve())
         self._file: tuple[int, int] | None = None
 
     @contextmanager
@@ -96,24 +96,30 @@ class SqliteFile(Database):
                 yield connection
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+    def writing(self, *, durable: bool = True, hurried: bool = False) -> Iterator[Connection]:
         """A connection whose changes are committed together; see `Database.writing`."""
         self._require_writable()
-        with self._queue.turn() as turn, translated(self.path), self._engine.connect() as any_connection:
+        durable = durable and not hurried
+        with (
+            self.writers.turn(hurried=hurried) as turn,
+            translated(self.path),
+            self._engine.connect() as any_connection,
+        ):
             connection = any_connection.execution_options(**{WRITES: True})
             with _discarded_if_stopped(connection), _cursor(connection) as cursor:
                 _seal_what_is_written(connection, seals.EVERYTHING if durable else seals.NOTES)
                 _wait_for_locks(connection.connection, 0)
-                with self._locked(cursor.execute, durable=durable), connection.begin():
+                with self._locked(cursor.execute, durable=durable, hurried=hurried), connection.begin():
                     turn.begun = True
                     yield connection
                     self._require_there()
 
     @contextmanager
-    def _locked(self, execute: Callable[[str], Any], *, durable: bool) -> Iterator[None]:
+    def _locked(self, execute: Callable[[str], Any], *, durable: bool, hurried: bool) -> Iterator[None]:
         """Take the write lock; afterwards, commits of the connection wait for the disk again."""
         try:
-            self._begin_writing(execute, durable=durable)
+            patience = self._settings.busy_timeout
+            self._begin_writing(execute, min(patience, HURRIED) if hurried else patience, durable=durable)
             yield
         except Exception:
             self._wait_for_disk(execute, durable=durable)
@@ -125,14 +131,13 @@ class SqliteFile(Database):
             execute(f"PRAGMA wal_autocheckpoint={_LOG_FOLDED}")
             execute(f"PRAGMA synchronous={self._settings.synchronous}")
 
-    def _begin_writing(self, execute: Callable[[str], Any], *, durable: bool) -> None:
+    def _begin_writing(self, execute: Callable[[str], Any], patience: float, *, durable: bool) -> None:
         """Take the write lock; a commit that is not `durable` waits for the disk only where that keeps what is older.
 
         SQLite syncs the header of the write-ahead log when it writes one, since over an older log it must not be lost.
         The log of a space that was just opened is empty: a header lost there costs that commit alone. So nothing is
         synced, nor folded into the file, which would need that.
         """
-        patience = self._settings.busy_timeout
         if not durable and self._log_is_empty():
             execute("PRAGMA synchronous=OFF")
             execute("PRAGMA wal_autocheckpoint=0")
@@ -189,7 +194,7 @@ class SqliteFile(Database):
         Raises:
             DatabaseLocked, DiskFull: the file is as it was.
         """
-        with self._queue.turn() as turn, translated(self.path):
+        with self.writers.turn() as turn, translated(self.path):
             connection = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
             try:
                 connection.execute("PRAGMA secure_delete=ON")
@@ -206,7 +211,7 @@ class SqliteFile(Database):
         Raises:
             DatabaseLocked, DiskFull: it is as it was.
         """
-        with self._queue.turn() as turn, translated(self.path):
+        with self.writers.turn() as turn, translated(self.path):
             connection = sqlite3.connect(self.path, timeout=self._settings.busy_timeout, isolation_level=None)
             try:
                 turn.begun = True
@@ -222,6 +227,7 @@ class SqliteFile(Database):
 
     def close(self) -> None:
         """Close every connection; the last one folds the write-ahead log into the file."""
+        self.writers.later.wait()
         self._engine.dispose()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from weakref import WeakValueDictionary
 
 from langmem_tiers.errors import DatabaseLocked
 
+HURRIED = 0.05
+"""Seconds that a write waits at most which somebody waits for who could go on without it."""
 # Seconds that one thread may write while others wait: only a hanging transaction takes that long.
 _STUCK = 120.0
 
@@ -38,39 +41,49 @@ class WriteQueue:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._turns: deque[QueuedWriter] = deque()
+        self.later = LaterWrites()
 
     @contextmanager
-    def turn(self) -> Iterator[QueuedWriter]:
-        """Wait for the turn to write, and hold it during the block.
+    def turn(self, *, hurried: bool = False) -> Iterator[QueuedWriter]:
+        """Wait for the turn to write, and hold it during the block; not for long if it is `hurried`.
 
         Raises:
             DatabaseLocked: another process has held the lock for too long, or another thread does not end its
                 transaction.
         """
         turn = QueuedWriter()
-        with self._lock:
-            is_nested = bool(self._turns) and self._turns[0].thread == turn.thread
-        if is_nested:
+        if self.is_mine():
             yield turn  # the database refuses it by name; waiting for itself, the thread would hang
             return
         try:
-            self._wait(turn)
+            self._wait(turn, hurried=hurried)
             started = monotonic()
             try:
                 yield turn
             except DatabaseLocked as error:
-                if not turn.begun:
+                if not turn.begun and not hurried:
                     self._refuse(started, error)
                 raise
         finally:  # also if Ctrl-C comes while it waits
             self._leave(turn)
 
-    def _wait(self, turn: QueuedWriter) -> None:
+    def is_mine(self) -> bool:
+        """Whether this thread has the turn."""
+        with self._lock:
+            return bool(self._turns) and self._turns[0].thread == threading.get_ident()
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for the turn of another."""
+        return len(self._turns) > 1
+
+    def _wait(self, turn: QueuedWriter, *, hurried: bool) -> None:
         with self._lock:
             self._turns.append(turn)
             writing = self._turns[0]
         if writing is turn:
             return
+        if hurried and not turn.called.wait(HURRIED):
+            raise DatabaseLocked("The memory is locked by other threads that write.")
         while not turn.called.wait(_STUCK):
             writing = self._other_than(writing)
         if turn.refused is not None:
@@ -98,6 +111,55 @@ class WriteQueue:
                 self._turns.remove(turn)
                 turn.refused = DatabaseLocked(error.message)
                 turn.called.set()
+
+
+class LaterWrite(ABC):
+    """What is written once the lock is free, since somebody could not wait for it."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+
+    @abstractmethod
+    def write(self) -> None:
+        """Write it, in a transaction of its own. Raises nothing: what comes of it is told to whoever asks."""
+
+
+class LaterWrites:
+    """What is still to be written of a space in this process, in order, by a thread that ends when all is."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[LaterWrite] = []
+
+    def add(self, write: LaterWrite) -> None:
+        """Have it written; `waiting` names it until then."""
+        with self._lock:
+            self._waiting.append(write)
+            is_first = len(self._waiting) == 1
+        if is_first:
+            try:
+                threading.Thread(target=self._write_all, name="langmem-tiers-later").start()
+            except RuntimeError:  # the interpreter is about to end, or there are too many
+                self._write_all()
+
+    def waiting(self) -> tuple[LaterWrite, ...]:
+        """What is not written yet, the oldest first."""
+        return tuple(self._waiting)
+
+    def wait(self) -> None:
+        """Wait until what was added before is written or given up."""
+        for write in self.waiting():
+            write.done.wait()
+
+    def _write_all(self) -> None:
+        are_more = True
+        while are_more:
+            first = self._waiting[0]
+            first.write()
+            with self._lock:
+                self._waiting.remove(first)
+                are_more = bool(self._waiting)
+            first.done.set()
 
 
 class _Queues:

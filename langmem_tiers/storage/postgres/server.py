@@ -44,7 +44,7 @@ from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.storage.shared_collection import SPACES
 from langmem_tiers.storage.statements import Prepared, upsert
-from langmem_tiers.storage.write_queue import queue_of
+from langmem_tiers.storage.write_queue import HURRIED, queue_of
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.version import __version__
 
@@ -294,7 +294,7 @@ class PostgresRecords(Database):
         self.shard, self.seat = shard, seat
         self._token = token
         self.where = where
-        self._queue = queue_of((where, space))
+        self.writers = queue_of((where, space))
         seen = _seen_from(space)
 
         def beginning(how: str, **carried: Any) -> Engine:
@@ -303,6 +303,8 @@ class PostgresRecords(Database):
         self._reader = beginning("ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._writer = beginning("", **{WRITES: True})
         self._relaxed = beginning("; SET LOCAL synchronous_commit = off", **{WRITES: True})
+        soon = f"; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout = '{int(HURRIED * 1000)}ms'"
+        self._hurried = beginning(soon, **{WRITES: True})
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -311,11 +313,12 @@ class PostgresRecords(Database):
             yield connection
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+    def writing(self, *, durable: bool = True, hurried: bool = False) -> Iterator[Connection]:
         """A connection whose changes are committed together; see `Database.writing`."""
         self._require_writable()
-        engine, hold = (self._writer, _HOLD) if durable else (self._relaxed, _HOLD_QUIETLY)
-        with self._queue.turn() as turn, translated(self.where), engine.begin() as connection:
+        quiet = (self._hurried if hurried else self._relaxed, _HOLD_QUIETLY)
+        engine, hold = (self._writer, _HOLD) if durable and not hurried else quiet
+        with self.writers.turn(hurried=hurried) as turn, translated(self.where), engine.begin() as connection:
             held = hold.rows(connection, space=self.space)
             turn.begun = True
             token, calls = held[0][:2] if held else (None, False)
@@ -348,7 +351,8 @@ class PostgresRecords(Database):
             return sum(size for _, size in _WAYS.sizes(connection))
 
     def close(self) -> None:
-        """Nothing: connections belong to the server."""
+        """Wait for what is still to be written; connections belong to the server."""
+        self.writers.later.wait()
 
 
 def _parsed(address: str) -> tuple[URL, str]:

@@ -1,0 +1,216 @@
+"""A recall while somebody else writes: it answers at once, and its receipt is stored behind the reply."""
+
+import itertools
+import pickle
+import threading
+from contextlib import contextmanager
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langmem_tiers.errors import DatabaseLocked
+from langmem_tiers.graphs import recall_node
+from tests.meanings import user
+
+QUESTION = "Where is the robot?"
+
+
+@pytest.fixture
+def alice(alice):
+    for number in range(6):
+        alice.track([user(f"The robot {number} is in hall {number}.", f"a{number}")], session=f"s{number}")
+    alice.flush()
+    return alice
+
+
+@contextmanager
+def somebody_writes(memory):
+    """Another thread has the lock of the space during the block."""
+    begun, over = threading.Event(), threading.Event()
+
+    def write():
+        with memory.use("users/alice") as store, store.writing():
+            begun.set()
+            over.wait(30)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert begun.wait(30)
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_recall_does_not_wait_for_who_writes_and_its_receipt_is_stored_behind_it(memory, alice):
+    with somebody_writes(memory):
+        found = alice.recall(QUESTION, session="t", message_id="1")
+        assert "robot" in found.block
+        assert alice.receipts() == ()
+    assert found.receipt.number == 1
+    assert alice.receipts() == (alice.receipt(1),)
+    kept = alice.receipt(1)
+    assert (kept.query, kept.verdict, kept.candidates) == (QUESTION, "recalled", found.receipt.candidates)
+    assert alice.receipt_block(1) == found.block
+    assert {drawer.recall_count for drawer in alice.drawers()} == {0, 1}
+    assert {"store", "total"} <= set(found.receipt.timings)
+
+
+def test_what_it_showed_is_not_shown_again_to_the_next_message_of_the_session(memory, alice):
+    with somebody_writes(memory):
+        found = [alice.recall(QUESTION, session="t", message_id=f"{number}", limit=2) for number in range(3)]
+    shown = [{item.drawer.number for item in each.items} for each in found]
+    assert all(shown)
+    assert len(set.union(*shown)) == sum(map(len, shown))
+    assert [each.receipt.number for each in found] == [1, 2, 3]
+
+
+CALLS = [
+    {"session": session, "message_id": message, "window": window, "bare": bare}
+    for session, message, (window, bare) in itertools.product(
+        ("t", "u", None), ("1", "2", None), ((None, []), (["1", "3"], []), (["1", "3"], ["1"]), (["2"], []))
+    )
+]
+
+
+@pytest.mark.parametrize("first", [{"session": "t", "message_id": "1"}, {"session": "t"}, {"message_id": "1"}])
+def test_whatever_is_asked_next_is_answered_as_if_it_were_stored(memory, alice, first):
+    def asked():
+        calls = ({name: given for name, given in call.items() if given is not None} for call in CALLS)
+        return [alice.recall(QUESTION, keep_receipt=False, limit=2, **call).block for call in calls]
+
+    with somebody_writes(memory):
+        given = alice.recall(QUESTION, limit=2, **first)
+        before = asked()
+    assert given.receipt.number == 1
+    assert before == asked()
+
+
+def test_the_same_call_gives_the_same_block_before_its_receipt_is_stored(memory, alice):
+    with somebody_writes(memory):
+        first, again = (alice.recall(QUESTION, session="t", message_id="1", limit=2) for _ in range(2))
+        assert (again.block, again.receipt.verdict) == (first.block, "repeated")
+    assert (first.receipt.number, alice.stats().recalls) == (1, 1)
+    assert max(drawer.recall_count for drawer in alice.drawers()) == 1
+
+
+def test_what_was_deleted_while_it_waited_is_not_stored_and_not_given_again(memory, alice):
+    with somebody_writes(memory), memory.use("users/alice") as store:
+        deleting = threading.Thread(target=alice.forget, kwargs={"messages": "a1", "confirm": True})
+        deleting.start()
+        # It queues up before the receipt.
+        waiting = store.database.writers
+        while not waiting.is_wanted():
+            pass
+        found = alice.recall("Where is the robot 1?", session="t", message_id="1", limit=1)
+        assert "hall 1" in found.block
+    deleting.join()
+    assert (found.receipt.number, alice.receipts()) == (0, ())
+    assert "deleted during this recall" in found.receipt.notes[-1]
+    assert "hall 1" not in alice.recall("Where is the robot 1?", session="t", message_id="1").block
+
+
+def test_closing_the_memory_waits_for_receipts(memory, alice, tmp_path):
+    from langmem_tiers import Memory
+
+    with somebody_writes(memory):
+        found = alice.recall(QUESTION, session="t")
+    memory.close()
+    assert found.receipt.number == 1
+    assert Memory.open(tmp_path / "memory", embedder=None, background=False).user("alice").stats().recalls == 1
+
+
+def test_who_writes_itself_gets_the_reply_and_no_receipt(memory, alice, caplog):
+    with memory.use("users/alice") as store, store.writing():
+        found = alice.recall(QUESTION, session="t")
+        assert "robot" in found.block
+        assert (found.receipt.number, found.receipt.notes[-1][:24]) == (0, "no receipt was kept: The")
+    assert "receipt_not_kept" in caplog.text
+    assert alice.recall(QUESTION, session="t").receipt.number == 1
+
+
+def test_a_failure_behind_the_reply_is_raised_by_the_receipt_and_logged(memory, alice, caplog, monkeypatch):
+    from langmem_tiers.storage import receipts
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("broken")
+
+    with somebody_writes(memory):
+        monkeypatch.setattr(receipts, "put", broken)
+        found = alice.recall(QUESTION, session="t")
+    with pytest.raises(ZeroDivisionError):
+        found.receipt  # noqa: B018 - it raises
+    assert "receipt_not_kept" in caplog.text
+    monkeypatch.undo()
+    with somebody_writes(memory):
+        found = alice.recall(QUESTION, session="t")
+    assert found.receipt.number == 1
+
+
+def test_it_is_a_recall_like_any_other(memory, alice):
+    with somebody_writes(memory):
+        found = alice.recall(QUESTION, session="t")
+    copied = pickle.loads(pickle.dumps(found))
+    assert (copied.block, copied.items, copied.receipt) == (found.block, found.items, found.receipt)
+    assert found.block[:40] in repr(found) or QUESTION in repr(found)
+
+
+def test_a_node_does_not_wait_either(memory, alice):
+    node = recall_node(memory, on_error="raise")
+    config = {"configurable": {"user_id": "alice", "thread_id": "t"}}
+    with somebody_writes(memory):
+        state = node.invoke({"messages": [HumanMessage(QUESTION, id="h1")]}, config)
+        assert "robot" in state["memory_blocks"]["h1"]
+    memory.flush()
+    with memory.use("users/alice") as store:
+        store.database.writers.later.wait()
+    assert [each.message_id for each in alice.receipts()] == ["h1"]
+
+
+def test_many_at_once_are_all_stored_once(memory, alice):
+    answers = []
+
+    def ask(number):
+        answers.append(alice.recall(QUESTION, session=f"t{number % 5}", message_id=f"{number}", limit=1))
+
+    with somebody_writes(memory):
+        asking = [threading.Thread(target=ask, args=[number]) for number in range(20)]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join()
+    assert sorted(each.receipt.number for each in answers) == [*range(1, 21)]
+    assert sorted(each.message_id for each in alice.receipts(limit=50)) == sorted(map(str, range(20)))
+
+
+def test_a_write_that_is_not_hurried_still_waits(memory, alice):
+    told = []
+    with somebody_writes(memory):
+        tracking = threading.Thread(
+            target=lambda: told.append(alice.track([user("The robot is gone.", "z")], session="z"))
+        )
+        tracking.start()
+        tracking.join(0.3)
+        assert told == []
+    tracking.join()
+    assert len(told) == 1
+
+
+def test_who_gives_up_soon_does_not_make_others_give_up(memory, alice):
+    refused = []
+
+    def track():
+        try:
+            alice.track([user("The robot is gone.", "z")], session="z")
+        except DatabaseLocked as error:
+            refused.append(error)
+
+    with somebody_writes(memory):
+        tracking = threading.Thread(target=track)
+        tracking.start()
+        for number in range(4):
+            alice.recall(QUESTION, session=f"{number}")
+    tracking.join()
+    assert refused == []
+    assert "The robot is gone." in {drawer.content for drawer in alice.drawers()}
