@@ -3,7 +3,7 @@
 import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
-from langmem_tiers import arguments, naming
+from langmem_tiers import arguments, naming, replies
 from langmem_tiers.errors import AccessDenied, InvalidInput, InvalidSpace, MemoryTiersError, MissingUser
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, peek, read_messages
@@ -128,7 +128,8 @@ class MemoryNode(TracedNode):
     """The name of its work in traces."""
     _door = ""
     """How callers make it with a fixed space, for the way out of a run that names nobody."""
-    _tells_news = False
+    _of_a_turn = False
+    """Whether somebody waits for it, and is told what the memory did meanwhile."""
 
     def __init__(
         self,
@@ -172,17 +173,18 @@ class MemoryNode(TracedNode):
     def _called(self, state: Any, config: RunnableConfig, runtime: Runtime[Any] | None) -> "_Call":
         try:
             require_fitting(state, self._messages_key, config)
-            visit: Visit | Exception = visit_of(
-                self.memory,
-                state,
-                config,
-                runtime,
-                messages_key=self._messages_key,
-                space=self._space,
-                fallbacks=self._fallbacks,
-                agent=self._agent,
-                settings=self._settings,
-            )
+            with self._awaited():
+                visit: Visit | Exception = visit_of(
+                    self.memory,
+                    state,
+                    config,
+                    runtime,
+                    messages_key=self._messages_key,
+                    space=self._space,
+                    fallbacks=self._fallbacks,
+                    agent=self._agent,
+                    settings=self._settings,
+                )
         except GraphBubbleUp:
             raise  # an interrupt is LangGraph's way to pause, no fault
         except MissingUser as error:
@@ -197,7 +199,7 @@ class MemoryNode(TracedNode):
         ours = peek(state, "memory_blocks") is None and not isinstance(visit, InvalidInput)
         update = self._without_blocks() if ours else {}
         failed: list[Exception] = []
-        with self._faults(failed):
+        with self._faults(failed), self._awaited():
             if isinstance(visit, MissingUser | InvalidSpace):
                 return self._nobody(state, visit)
             if isinstance(visit, Exception):
@@ -212,9 +214,12 @@ class MemoryNode(TracedNode):
         event = refused if isinstance(error, AccessDenied) else None
         return NodeOutcome(update=update, event=event, failed=type(error).__name__)
 
+    def _awaited(self) -> AbstractContextManager[None]:
+        return replies.running() if self._of_a_turn else nullcontext()
+
     def _with_news(self, visit: Visit, outcome: NodeOutcome) -> NodeOutcome:
         """The outcome with the activities that are new to the thread; unchanged if these cannot be read."""
-        if not self._tells_news:
+        if not self._of_a_turn:
             return outcome
         try:
             news, upto = feed_of(self.memory).news(visit.space, visit.scope.session, visit.heard)
@@ -259,7 +264,9 @@ class MemoryNode(TracedNode):
                 say(logger, logging.WARNING, "memory_refused", node=self.name, error=error, reason=error)
                 return
             # Whatever goes wrong here, a broken disk or a custom embedder: the user gets the reply all the same.
-            say(logger, logging.ERROR, "memory_node_failed", node=self.name, error=error, trace=True)
+            reason = error if isinstance(error, MemoryTiersError) else None
+            told: dict[str, Any] = {"error": error, "reason": reason, "trace": reason is None}
+            say(logger, logging.ERROR, "memory_node_failed", node=self.name, **told)
 
 
 @dataclass

@@ -35,14 +35,16 @@ class _Replies:
     @contextmanager
     def running(self) -> Iterator[None]:
         """During the block, somebody waits for a reply that this thread works on."""
-        nested = self._is_here()
+        if self.is_here():
+            yield
+            return
         with self._ended:
             self._running += 1
         self._here.replies = True
         try:
             yield
         finally:
-            self._here.replies = nested
+            self._here.replies = False
             with self._ended:
                 self._running -= 1
                 self._last = monotonic()
@@ -58,7 +60,7 @@ class _Replies:
 
     def give_way(self, longest: float | None = None) -> None:
         """Wait while others reply, so many seconds at most. Whoever calls it must hold no lock that they may want."""
-        if self._is_here() or not self._busy():
+        if self.is_here() or not self._busy():
             return
         until = monotonic() + (LONGEST_WAY if longest is None else longest)
         with self._ended:
@@ -75,12 +77,13 @@ class _Replies:
         """Seconds until nobody replies, 0 if that is so."""
         return inf if self._running else max(0.0, self._last + _AT_ONCE - monotonic())
 
-    def _is_here(self) -> bool:
+    def is_here(self) -> bool:
+        """Whether somebody waits for this thread."""
         return getattr(self._here, "replies", False)
 
 
 _replies = _Replies()
-running, expected, alone = _replies.running, _replies.expected, _replies.alone
+running, expected, alone, is_here = _replies.running, _replies.expected, _replies.alone, _replies.is_here
 give_way, between = _replies.give_way, _replies.between
 if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_replies.forget)

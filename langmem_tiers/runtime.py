@@ -411,9 +411,9 @@ class Runtime:
     def _book(self) -> None:
         """Book the usage counted so far; a failure must not prevent closing."""
         for name in self.tally.spaces():
-            if not self.backend.has(name):
-                continue  # booking must not bring a deleted space back
             try:
+                if not self.backend.has(name):
+                    continue  # booking must not bring a deleted space back
                 with self._spaces.use(name) as store:
                     self.tally.book(name, store.database)
             except MemoryTiersError as error:

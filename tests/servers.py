@@ -98,6 +98,19 @@ class Postgres:
             )
         _wait_for(lambda: psycopg.connect(self.address("postgres", "postgres"), connect_timeout=2).close(), OSError)
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """During the block, it answers nothing, and takes connections all the same, as if its machine had stopped."""
+        asked = subprocess.run(["pgrep", "-P", str(self.process)], capture_output=True, text=True, check=True)
+        processes = [self.process, *map(int, asked.stdout.split())]
+        try:
+            for each in processes:
+                os.kill(each, signal.SIGSTOP)
+            yield
+        finally:
+            for each in processes:
+                os.kill(each, signal.SIGCONT)
+
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop it: SIGINT breaks off what runs, SIGQUIT leaves it as a crash does."""
         self._process.send_signal(how)

@@ -20,6 +20,7 @@ import httpx
 import numpy as np
 import psycopg
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sqlalchemy import event, text
 
@@ -761,6 +762,58 @@ def test_a_chroma_server_that_hangs_does_not_hold_up_the_work(address, chroma, m
         finally:
             chroma.go_on()
         until(memory.flush)
+
+
+def test_an_agent_goes_on_soon_when_the_database_answers_nothing(postgres, address, caplog):
+    from langmem_tiers.graphs import recall_node, track_node
+
+    with opened(address, background=False) as memory:
+        alice, config = memory.user("alice"), {"configurable": {"user_id": "alice", "thread_id": "t"}}
+        said(alice, BADGE)
+        recall, track = recall_node(memory), track_node(memory)
+        state = {"messages": [HumanMessage("Which badge does the archive have?", id="h1")]}
+        with postgres.frozen():
+            began = time.monotonic()
+            for _ in range(3):
+                assert not recall.invoke(state, config)["memory_blocks"]
+                track.invoke({**state, "messages": [*state["messages"], AIMessage("I do not know.", id="a1")]}, config)
+            with pytest.raises(ServerUnreachable, match="did not answer"):
+                alice.recall("Which badge does the archive have?")
+            with pytest.raises(ServerUnreachable, match="did not answer"):
+                said(alice, "The badge is green.")
+            assert time.monotonic() - began < 40  # the driver alone waits for ever
+        assert "memory_node_failed" in caplog.text
+        until(lambda: is_answered(alice))
+        # What could not be stored is sent again with the next turn, as always.
+        state |= recall.invoke(state, config)
+        assert BADGE in state["memory_blocks"]["h1"]
+        track.invoke({**state, "messages": [*state["messages"], AIMessage("Badge 7.", id="a2")]}, config)
+        contents = [drawer.content for drawer in alice.drawers()]
+        assert contents.count("Which badge does the archive have?") == 1
+        assert "Badge 7." in contents
+
+
+def is_answered(space):
+    with suppress(ServerUnreachable):
+        return bool(space.drawers())
+    return False
+
+
+def test_what_the_background_asks_for_waits_longer_than_a_reply_does(postgres, address):
+    from langmem_tiers import replies
+    from langmem_tiers.storage.postgres import server
+
+    with opened(address, background=False) as memory, memory.use("users/alice") as store:
+
+        def patience(begin):
+            with begin() as connection:
+                return connection.connection.driver_connection.patience
+
+        beside = [patience(store.reading), patience(store.writing)]
+        with replies.running():
+            awaited = [patience(store.reading), patience(store.writing)]
+        assert beside == [server._LONGEST] * 2
+        assert awaited == [server._REPLY, server._REPLY + memory.settings.storage.busy_timeout]
 
 
 def test_a_recall_goes_on_by_words_soon_when_chroma_hangs(address, chroma):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from math import inf
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -32,6 +33,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.sql.operators import in_op
 
+from langmem_tiers import replies
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, OtherDatabases, StorageError
 from langmem_tiers.paths import shown
@@ -54,6 +56,8 @@ _SCHEMA = "langmem_tiers"
 _IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 # Seconds to wait for a connection, and for a statement to come to its end.
 _CONNECT, _STATEMENT = 5, 60
+# And for a server that says nothing: a while more than its own limits, and less where somebody waits for a reply.
+_GRACE, _LONGEST, _REPLY = 5, _STATEMENT + 5, 5
 # What the server calls the type `numeric`.
 _NUMERIC = 1700
 # Held while a process makes or changes the schema, and how long others wait for it.
@@ -76,6 +80,8 @@ _HOLD_QUIETLY = Prepared(text(f"SELECT token, false {_OF_SPACE}"))
 _LISTED = (Integer, LargeBinary, Text)
 # What a connection carries beside its space: what is before the names of all spaces, and how transactions begin.
 _PREFIX, _BEGIN = "prefix", "begin"
+# And for how many seconds a lock is waited for.
+_FOR_LOCKS = "for_locks"
 # Connections that are kept, and how many more there may be.
 _KEPT, _MORE = 8, 8
 
@@ -213,6 +219,7 @@ class PostgresServer:
         """Have the server look at what its tables hold; by itself it does so within a minute or two."""
         with self._connection() as connection:
             connection.execute(text("SET LOCAL statement_timeout = 0"))
+            _wait_for(connection, inf)
             for table in (*ddl.tables().values(), *ddl.keyword_tables.values()):
                 connection.execute(text(f"ANALYZE {table.name}"))
 
@@ -249,6 +256,7 @@ class PostgresServer:
             # Making the tables may take a minute on a slow disk: whoever comes meanwhile waits for that.
             connection.execute(text(f"SET LOCAL lock_timeout = '{_MAKING_SECONDS}s'"))
             connection.execute(text(f"SET LOCAL statement_timeout = '{_MAKING_SECONDS}s'"))
+            _wait_for(connection, _MAKING_SECONDS + _GRACE)
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
             connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
             # Others may have done it while we waited.
@@ -383,6 +391,7 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
     except ImportError as error:
         raise MissingExtra("psycopg", "postgres") from error
     from langmem_tiers.storage.postgres import values
+    from langmem_tiers.storage.postgres.patience import PatientConnection, Silence
 
     limits = {
         "search_path": f"{schema},pg_catalog",
@@ -417,8 +426,10 @@ def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
             "options": " ".join(f"-c {name}={value}" for name, value in limits.items()),
         },
         # How many rows were new is asked of inserts too.
-        execution_options={ENGINE: _WAYS, "preserve_rowcount": True},
+        execution_options={ENGINE: _WAYS, "preserve_rowcount": True, _FOR_LOCKS: settings.busy_timeout},
     )
+    silence = Silence()
+    event.listen(engine, "do_connect", lambda _dialect, _record, _, given: PatientConnection.opened(silence, given))
     event.listen(engine, "connect", lambda connection, _record: values.adapt(connection))
     event.listen(engine, "begin", _begin)
     # Limits such as "any number" are wider than the columns that they are compared with.
@@ -431,17 +442,37 @@ def _begin(connection: Connection) -> None:
     """Begin a transaction; on another connection, if the server closed this one since it was used last."""
     from psycopg import OperationalError
 
-    statement = connection.get_execution_options().get(_BEGIN, "BEGIN")
+    from langmem_tiers.storage.postgres.patience import NoAnswer
+
+    options = connection.get_execution_options()
     for others in reversed(range(_KEPT + _MORE + 1)):
         raw: Any = connection.connection.driver_connection
+        raw.patience = _patience(options)
         try:
-            raw.execute(statement, prepare=False)  # of several commands, nothing can be prepared
+            raw.silence.require_over()
+            raw.execute(options.get(_BEGIN, "BEGIN"), prepare=False)  # of several commands, nothing can be prepared
         except OperationalError as error:
-            if not raw.closed or not others:
+            is_last = not others or isinstance(error, NoAnswer)
+            if raw.closed and is_last:
+                connection.invalidate(error)
+            if not raw.closed or is_last:
                 raise
             connection.invalidate(error)
         else:
             return
+
+
+def _wait_for(connection: Connection, seconds: float) -> None:
+    """Have the transaction wait so long for a server that says nothing."""
+    raw: Any = connection.connection.driver_connection
+    raw.patience = seconds
+
+
+def _patience(options: Mapping[str, Any]) -> float:
+    """Seconds for which a transaction waits for a server that says nothing: fewer if somebody waits for a reply."""
+    if not replies.is_here():
+        return _LONGEST
+    return _REPLY + options[_FOR_LOCKS] if options.get(WRITES) else _REPLY
 
 
 def _seen_from(space: str) -> str:
