@@ -108,7 +108,8 @@ def recall_node(
     message to the block recalled for it, and `memory_scope`, whose memory it was. `build_prompt` puts the blocks
     before the model. Run again for the same message, it gives the same bytes and counts once. On the custom stream it
     says `{"type": "memory_recalled", "items": 2, "pointers": ["§W-001/R-01/D-001", …], "receipt": 7}`, after what the
-    memory did by itself since the thread last heard of it; see `track_node`.
+    memory did by itself since the thread last heard of it; see `track_node`. The receipt is 0 while it is not stored
+    yet, since somebody else was writing.
 
     Args:
         memory: the open memory.

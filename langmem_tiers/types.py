@@ -293,7 +293,7 @@ class Recalled:
     """What a recall gives: the fenced block (empty when nothing fits), its items best first, the receipt.
 
     `items` are messages, `known` what is known beside them: entries, episodes, notes and
-    relations of the graph.
+    relations of the graph. Where somebody else was writing, `receipt` is waited for by whoever looks at it.
     """
 
     block: str
