@@ -156,6 +156,18 @@ def test_it_is_a_recall_like_any_other(memory, alice):
     assert found.block[:40] in repr(found) or QUESTION in repr(found)
 
 
+def test_receipts_are_stored_in_the_order_of_their_recalls(memory, alice, monkeypatch):
+    from langmem_tiers.recall.keeping import ReceiptKeeping
+
+    going_on, write = threading.Event(), ReceiptKeeping.write
+    monkeypatch.setattr(ReceiptKeeping, "write", lambda self: going_on.wait(30) and write(self))
+    with somebody_writes(memory):
+        first = alice.recall(QUESTION, session="t")
+    second = alice.recall(QUESTION, session="u")  # nobody writes any more, but the first is not stored yet
+    going_on.set()
+    assert (first.receipt.number, second.receipt.number) == (1, 2)
+
+
 def test_a_node_does_not_wait_either(memory, alice):
     node = recall_node(memory, on_error="raise")
     config = {"configurable": {"user_id": "alice", "thread_id": "t"}}

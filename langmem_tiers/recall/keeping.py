@@ -62,9 +62,11 @@ class ReceiptKeeping(UnstoredRecall):
         None if something was deleted since the recall began: the block may hold it, and is not to be stored after that.
 
         Raises:
-            DatabaseLocked: somebody else writes.
+            DatabaseLocked: somebody else writes, or receipts from before are still to be stored.
             DiskFull: nothing was stored.
         """
+        if self._store.database.writers.later.waiting():
+            raise DatabaseLocked("The memory is locked: earlier receipts wait for that.")
         opened = {store.name: nullcontext(store) for store in stores}
         return self._keep(opened, hurried=True)
 
