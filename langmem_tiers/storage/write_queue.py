@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from langmem_tiers.errors import DatabaseLocked
 
-HURRIED = 0.05
+HURRIED = 0.02
 """Seconds that a write waits at most which somebody waits for who could go on without it."""
 # Seconds that one thread may write while others wait: only a hanging transaction takes that long.
 _STUCK = 120.0
