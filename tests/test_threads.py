@@ -38,7 +38,7 @@ def holding(tmp_path):
 
 
 def _space(memory):
-    return lambda user, number: memory.user(user).arecall(QUESTION, session=f"s{number}")
+    return lambda user, number: memory.user(user).atrack([Turn(role="user", content=FACT)], session=f"s{number}")
 
 
 def _agent(memory):

@@ -24,6 +24,7 @@ from langmem_tiers.knowledge_graph import projection
 from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.write_queue import queue_of
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
+from langmem_tiers.types import Recalled
 
 
 class Gate(HashEmbedder):
@@ -485,11 +486,12 @@ def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):
 def test_writers_of_one_process_queue_however_short_the_patience_with_other_processes(tmp_path):
     hasty = Settings(storage=StorageSettings(busy_timeout=0.01))
 
-    def work(thread: int) -> None:
-        space = memories[thread % 2].user("alice")
+    def work(thread: int) -> list[Recalled]:
+        space, recalled = memories[thread % 2].user("alice"), []
         for n in range(2):
             space.track([user(f"robot {thread} {n} in the garden", f"{thread}-{n}")], session=f"s{thread % 5}")
-            space.recall("Where is the robot in the garden?", session=f"t{thread}", message_id=str(n))
+            recalled.append(space.recall("Where is the robot?", session=f"t{thread}", message_id=str(n)))
+        return recalled
 
     with (
         Memory.open(tmp_path, embedder=None, settings=hasty, background=False) as one,
@@ -499,7 +501,8 @@ def test_writers_of_one_process_queue_however_short_the_patience_with_other_proc
         for each in memories:
             each.user("alice").drawers()
         with ThreadPoolExecutor(32) as pool:
-            list(pool.map(work, range(32)))
+            recalled = [each for some in pool.map(work, range(32)) for each in some]
+        assert sorted(each.receipt.number for each in recalled) == [*range(1, 65)]
         alice = one.user("alice")
         assert (len(alice.drawers()), alice.stats().recalls) == (64, 64)
 
