@@ -154,6 +154,7 @@ class Runtime:
         atexit.unregister(self._at_exit)
         if self._worker is not None:
             self._worker.stop(_CLOSING)
+        self._spaces.finish_writing()
         self._book()
         self._spaces.close()
         self.backend.close()

@@ -444,6 +444,13 @@ class OpenSpaces:
                 raise DatabaseLocked(f"The space {name!a} is in use.", way_out="Wait for that, and repeat the call.")
             return self._slots.pop(name, None)
 
+    def finish_writing(self) -> None:
+        """Wait for what is still to be written, such as receipts of recalls that were answered before that."""
+        with self._lock:
+            opened = [slot.store for slot in self._slots.values() if slot.store is not None]
+        for store in opened:
+            store.database.writers.later.wait()
+
     def close(self) -> None:
         """Close all spaces; those in use are closed when they are released."""
         with self._lock:

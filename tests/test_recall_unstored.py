@@ -159,8 +159,8 @@ def test_it_is_a_recall_like_any_other(memory, alice):
 def test_receipts_are_stored_in_the_order_of_their_recalls(memory, alice, monkeypatch):
     from langmem_tiers.recall.keeping import ReceiptKeeping
 
-    going_on, write = threading.Event(), ReceiptKeeping.write
-    monkeypatch.setattr(ReceiptKeeping, "write", lambda self: going_on.wait(30) and write(self))
+    going_on, writing = threading.Event(), ReceiptKeeping.writing
+    monkeypatch.setattr(ReceiptKeeping, "writing", lambda self: going_on.wait(30) and writing(self))
     with somebody_writes(memory):
         first = alice.recall(QUESTION, session="t")
     second = alice.recall(QUESTION, session="u")  # nobody writes any more, but the first is not stored yet

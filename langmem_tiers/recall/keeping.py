@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import Connection
+
 from langmem_tiers.clock import to_millis
-from langmem_tiers.errors import DatabaseLocked, DiskFull, MemoryTiersError
+from langmem_tiers.errors import DatabaseLocked, MemoryTiersError
 from langmem_tiers.recall import derived_hits
 from langmem_tiers.storage import drawers, purging, receipts
 from langmem_tiers.storage.calls import RecallCall, UnstoredRecall
@@ -33,31 +35,33 @@ _DELETED = "something was deleted during this recall"
 class ReceiptKeeping(UnstoredRecall):
     """A receipt that is to be stored, what the block showed with it, and what counts as recalled by that.
 
-    `deletions` says how often something had been deleted in the space and in each of the `others` when the recall
-    began. A receipt of the same call is only given again if it is `repeatable`.
+    `stores` are those that the recall read, the space itself first, and `deletions` say by name how often something had
+    been deleted in each when it began. A receipt of the same call is only given again if it is `repeatable`.
     """
 
     def __init__(
         self,
         context: SpaceContext,
-        store: SpaceStore,
+        stores: Sequence[SpaceStore],
         kept: KeptRecall,
         call: RecallCall,
         *,
-        deletions: int,
-        others: Mapping[str, int],
+        deletions: Mapping[str, int],
         after: int | None,
         repeatable: Callable[[KeptRecall], bool],
     ) -> None:
-        super().__init__(call, kept, deletions=None if others else deletions)
-        self.outcome: Future[Receipt] = Future()
-        self._context, self._store = context, store
-        self._deletions, self._others = deletions, others
+        super().__init__(call, kept, deletions=deletions)
+        self._most = context.settings.storage.receipts_kept
+        self._store, *self._others = stores
         self._after = after
         self._repeatable = repeatable
+        self._open = ExitStack()
+        self._outcome: Future[Receipt] = Future()
+        self._result: int | KeptRecall | None = None
+        self._began = perf_counter()
 
-    def at_once(self, stores: Sequence[SpaceStore]) -> int | KeptRecall | None:
-        """Its number, or the recall of the same call that was stored first; `stores` are open, of the others.
+    def at_once(self) -> int | KeptRecall | None:
+        """Its number, or the recall of the same call that was stored first.
 
         None if something was deleted since the recall began: the block may hold it, and is not to be stored after that.
 
@@ -67,67 +71,69 @@ class ReceiptKeeping(UnstoredRecall):
         """
         if self._store.database.writers.later.waiting():
             raise DatabaseLocked("The memory is locked: earlier receipts wait for that.")
-        opened = {store.name: nullcontext(store) for store in stores}
-        return self._keep(opened, hurried=True)
+        with self._store.writing(durable=False, hurried=True) as connection:
+            self.write(connection)
+        return self._result
 
-    def later(self) -> Future[Receipt]:
-        """The receipt, stored as soon as nobody else writes."""
+    def later(self, still_open: ExitStack) -> Future[Receipt]:
+        """The receipt, stored as soon as nobody else writes; what keeps the stores open is closed then."""
         writers = self._store.database.writers
         if writers.is_mine():  # it would wait for itself
-            self._failed(DatabaseLocked("The memory is locked by this thread."))
+            self.failed(DatabaseLocked("The memory is locked by this thread."))
         else:
+            self._open = still_open.pop_all()
             writers.later.add(self)
-        return self.outcome
+        return self._outcome
 
-    def write(self) -> None:
-        """Store it, or say in the receipt why not."""
-        before = perf_counter()
-        try:
-            opened = {each.name: each.open() for each in self._context.sources() if each.name in self._others}
-            done = self._keep(opened, hurried=False)
-        except Exception as error:  # noqa: BLE001 - not swallowed: it is raised by whoever looks at the receipt
-            self._failed(error)
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction in which it can be stored."""
+        return self._store.writing(durable=False)
+
+    def write(self, connection: Connection) -> None:
+        """Store it in a transaction, unless the same call was stored first, or something was deleted."""
+        self._result = None
+        if any(self._deletions_of(other) != self.deletions[other.name] for other in self._others):
             return
-        spent = {"store": round((perf_counter() - before) * 1000, 3)}
-        self.outcome.set_result(with_outcome(self.kept.receipt, done, spent))
-
-    def _failed(self, error: Exception) -> None:
-        why = error if isinstance(error, MemoryTiersError) else None
-        told: dict[str, Any] = {"error": error, "reason": why, "trace": why is None}
-        say(log, logging.WARNING, "receipt_not_kept", space=self._store.name, **told)
-        if isinstance(error, DatabaseLocked | DiskFull):  # what was found is worth more than a record of it
-            self.outcome.set_result(without_number(self.kept.receipt, error.message))
-        else:
-            self.outcome.set_exception(error)
-
-    def _keep(
-        self, others: Mapping[str, AbstractContextManager[SpaceStore]], *, hurried: bool
-    ) -> int | KeptRecall | None:
         key, call, kept, after = self._store.key, self.call, self.kept, self._after
-        most = self._context.settings.storage.receipts_kept
-        with self._store.writing(durable=False, hurried=hurried) as connection:
-            if any(name not in others or _deletions_of(others[name]) != count for name, count in self._others.items()):
-                return None
-            put = partial(receipts.put, connection, key, kept, query_hash=call.query_hash, deletions=self._deletions)
-            while (number := put(after=after, most=most)) is None:
-                same = receipts.same_call(connection, key, call.session, call.same, call.query_hash)
-                if same is None:
-                    return None
-                if self._repeatable(same):
-                    return same
-                if same.receipt.number == after:
-                    return None
-                after = same.receipt.number
-            mine = [which for space, which, _, _ in kept.shown if space == self._store.name]
-            at = to_millis(kept.receipt.at)
-            drawers.count_recalled(connection, key, [which for which in mine if isinstance(which, int)], at)
-            derived_hits.count_recalled(connection, key, [which for which in mine if isinstance(which, str)], at)
-        return number
+        deletions = self.deletions[self._store.name]
+        put = partial(receipts.put, connection, key, kept, query_hash=call.query_hash, deletions=deletions)
+        while (number := put(after=after, most=self._most)) is None:
+            same = receipts.same_call(connection, key, call.session, call.same, call.query_hash)
+            if same is None or same.receipt.number == after:
+                return
+            if self._repeatable(same):
+                self._result = same
+                return
+            after = same.receipt.number
+        mine = [which for space, which, _, _ in kept.shown if space == self._store.name]
+        at = to_millis(kept.receipt.at)
+        drawers.count_recalled(connection, key, [which for which in mine if isinstance(which, int)], at)
+        derived_hits.count_recalled(connection, key, [which for which in mine if isinstance(which, str)], at)
+        self._result = number
 
+    def written(self) -> None:
+        """It was committed."""
+        spent = {"store": round((perf_counter() - self._began) * 1000, 3)}
+        self._outcome.set_result(with_outcome(self.kept.receipt, self._result, spent))
 
-def _deletions_of(opened: AbstractContextManager[SpaceStore]) -> int:
-    with opened as store, store.reading() as connection:
-        return purging.wanted(connection, store.key)
+    def failed(self, error: Exception) -> None:
+        """It could not be stored, which the receipt says; what was found is worth more than a record of it."""
+        why = error if isinstance(error, MemoryTiersError) else None
+        told: dict[str, Any] = {"error": error, "reason": why, "trace": error if why is None else False}
+        say(log, logging.WARNING, "receipt_not_kept", space=self._store.name, **told)
+        if why is None:
+            self._outcome.set_exception(error)
+        else:
+            self._outcome.set_result(without_number(self.kept.receipt, why.message))
+
+    def release(self) -> None:
+        """Let the stores be closed."""
+        self._open.close()
+
+    @staticmethod
+    def _deletions_of(store: SpaceStore) -> int:
+        with store.reading() as connection:
+            return purging.wanted(connection, store.key)
 
 
 def with_outcome(receipt: Receipt, kept: int | KeptRecall | None, spent: Mapping[str, float]) -> Receipt:

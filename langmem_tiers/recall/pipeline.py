@@ -35,7 +35,7 @@ from langmem_tiers.recall.derived_hits import AskedFor, DerivedHit
 from langmem_tiers.recall.graph_channel import Related
 from langmem_tiers.recall.keeping import ReceiptKeeping, with_outcome, without_number
 from langmem_tiers.recall.own_messages import OwnMessages
-from langmem_tiers.recall.recalled_early import RecalledEarly
+from langmem_tiers.recall.recalled_early import early
 from langmem_tiers.recall.request import Query, RecallRequest, parse, says_nothing, searched
 from langmem_tiers.recall.rerank_step import RerankStep
 from langmem_tiers.recall.selection import Before, Chosen
@@ -128,7 +128,7 @@ def recall(
             sources = [RecallSource(store=stack.enter_context(each.open())) for each in spaces]
             left_out = {each.name for each in context.fallbacks} - {each.name for each in spaces}
             notes = [f"fallback {name}: left out, no role there" for name in sorted(left_out)]
-            return Recall(context, request, sources, count_tokens=count_tokens, notes=notes).run()
+            return Recall(context, request, sources, count_tokens=count_tokens, notes=notes, still_open=stack).run()
 
     return traced(context.name, recalled)
 
@@ -189,8 +189,11 @@ class Recall:
         embedder: QueryEmbedder | None = None,
         count_tokens: Callable[[str], int] | None = None,
         notes: Sequence[str] = (),
+        still_open: ExitStack | None = None,
     ) -> None:
         self._context = context
+        # What keeps the sources open, for a receipt that is stored behind the reply.
+        self._open = still_open or ExitStack()
         self.query = query = parse(request.query, request.settings.trivial_words)
         self.vector: Vectors | None = None
         asked = asked_conversations(query.text, request.now.date()) if request.selective else None
@@ -571,23 +574,21 @@ class Recall:
 
     def _keep(self, recalled: Recalled, kept: KeptRecall) -> Recalled:
         """What is given, with its receipt, stored or on its way; or what the same call got if that was faster."""
-        (own, *others), watch = self._sources, self._watch
-        deletions, *of_others = self._deletions
+        stores, watch = [each.store for each in self._sources], self._watch
         keeping = ReceiptKeeping(
             self._context,
-            own.store,
+            stores,
             kept,
             self._call,
-            deletions=deletions,
-            others=dict(zip((each.store.name for each in others), of_others, strict=True)),
+            deletions=dict(zip((each.name for each in stores), self._deletions, strict=True)),
             after=self._not_again,
             repeatable=self._is_repeatable,
         )
         try:
             with watch.stage("store"):
-                done = keeping.at_once([each.store for each in others])
+                done = keeping.at_once()
         except DatabaseLocked:
-            return RecalledEarly(recalled, keeping.later())
+            return early(recalled, keeping.later(self._open))
         except DiskFull as error:  # what was found is worth more than a record of it
             return replace(recalled, receipt=without_number(recalled.receipt, error.message))
         if isinstance(done, KeptRecall):

@@ -122,16 +122,15 @@ def snapshots(
     told_by = None if until is None else to_millis(until)
     with ExitStack() as stack:
         taken: list[SpaceSnapshot] = []
+        # Looked at before the snapshot: what is stored meanwhile is in one of them.
+        later = sources[0].store.database.writers.later.waiting()
+        unstored = [each for each in later if isinstance(each, UnstoredRecall)]
         for source in sources:
-            store = source.store
-            # Looked at before the snapshot: what is stored meanwhile is in one of them.
-            unstored = store.database.writers.later.waiting()
-            connection = stack.enter_context(source.reading())
+            store, connection = source.store, stack.enter_context(source.reading())
             if call is None or taken:
                 (now, deletions), state = purging.moment(connection, store.key, told_by), _NO_CALL
             else:
-                given = (each for each in unstored if isinstance(each, UnstoredRecall))
-                now, deletions, state = calls.begin(connection, store.key, call, told_by, given)
+                now, deletions, state = calls.begin(connection, store.key, call, told_by, unstored)
             taken.append(
                 SpaceSnapshot(
                     name=store.name,
@@ -145,6 +144,10 @@ def snapshots(
                     call=state,
                 )
             )
+        deletions_of = {each.name: each.deletions for each in taken}
+        given = [each.kept for each in unstored if call is not None and each.is_same(call, deletions_of)]
+        if given:
+            taken[0] = replace(taken[0], call=taken[0].call._replace(made_before=given[-1]))
         yield taken
 
 

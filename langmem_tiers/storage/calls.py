@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -77,14 +77,21 @@ def _statement(*, of_session: bool, of_window: bool) -> Prepared:
 class UnstoredRecall(LaterWrite):
     """A recall that was given, while its receipt is still being stored.
 
-    It is given again for the same call while there are as many `deletions` as when it began; never, if that is None.
+    `deletions` says by space how often something had been deleted when it began: it is not given again after another.
     """
 
-    def __init__(self, call: RecallCall, kept: KeptRecall, *, deletions: int | None) -> None:
+    def __init__(self, call: RecallCall, kept: KeptRecall, *, deletions: Mapping[str, int]) -> None:
         super().__init__()
         self.call = call
         self.kept = kept
         self.deletions = deletions
+
+    def is_same(self, call: RecallCall, deletions: Mapping[str, int]) -> bool:
+        """Whether it was made with the same text for the same message, and nothing was deleted since."""
+        made, asked = self.call, (call.session, call.same, call.query_hash)
+        if call.same is None or (made.session, made.message_id, made.query_hash) != asked:
+            return False
+        return all(deletions.get(space) == count for space, count in self.deletions.items())
 
 
 def begin(
@@ -107,17 +114,9 @@ def begin(
     moment, deletions = purging.as_moment(connection, seen, until)
     kept = None if number is None else receipts.kept_of((number, listed, block, body))
     for each in unstored:
-        if _is_same(each.call, call):
-            kept = each.kept if each.deletions == deletions else kept
-        elif _is_before(each.call, call):
+        if _is_before(each.call, call):
             shown |= {(owner, name) for owner, name, _, _ in each.kept.shown}
     return moment, deletions, CallState(kept, shown, None if call.window is None else window)
-
-
-def _is_same(given: RecallCall, call: RecallCall) -> bool:
-    """Whether a call was made before with the same text for the same message."""
-    made = (given.session, given.message_id, given.query_hash)
-    return call.same is not None and made == (call.session, call.same, call.query_hash)
 
 
 def _is_before(given: RecallCall, call: RecallCall) -> bool:

@@ -83,6 +83,5 @@ class PatientConnection(psycopg.Connection[Any]):
             return result
 
     def _give_up(self) -> None:
-        self.silence.begin()
         self.pgconn.finish()
         raise NoAnswer(f"it did not answer within {self.patience:g} s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from math import inf
@@ -56,8 +56,9 @@ _SCHEMA = "langmem_tiers"
 _IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 # Seconds to wait for a connection, and for a statement to come to its end.
 _CONNECT, _STATEMENT = 5, 60
-# And for a server that says nothing: a while more than its own limits, and less where somebody waits for a reply.
-_GRACE, _LONGEST, _REPLY = 5, _STATEMENT + 5, 5
+# And for a server that says nothing: where it has nothing to do, and a while more than its limit for a statement. Where
+# somebody waits for a reply, for a lock and a while more.
+_AT_ONCE, _LONGEST = 5, _STATEMENT + 5
 # What the server calls the type `numeric`.
 _NUMERIC = 1700
 # Held while a process makes or changes the schema, and how long others wait for it.
@@ -202,7 +203,8 @@ class PostgresServer:
                 held = connection.execute(wanted).one()
         shard, seat = divmod(held.number, SPACES)
         engine = self._engine.execution_options(**{_PREFIX: self._prefix})
-        return PostgresRecords(engine, key, held.token, self.where, f"langmem-{self._made:x}-{shard}", seat)
+        collections = f"langmem-{self._made:x}-{shard}"
+        return PostgresRecords(engine, key, held.token, self.where, self._schema, collections, seat)
 
     def delete(self, name: str) -> bool:
         """Delete a space with all its rows; False if there was none."""
@@ -256,7 +258,7 @@ class PostgresServer:
             # Making the tables may take a minute on a slow disk: whoever comes meanwhile waits for that.
             connection.execute(text(f"SET LOCAL lock_timeout = '{_MAKING_SECONDS}s'"))
             connection.execute(text(f"SET LOCAL statement_timeout = '{_MAKING_SECONDS}s'"))
-            _wait_for(connection, _MAKING_SECONDS + _GRACE)
+            _wait_for(connection, _MAKING_SECONDS + _AT_ONCE)
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
             connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
             # Others may have done it while we waited.
@@ -297,12 +299,12 @@ class PostgresRecords(Database):
     others. A statement sees what was committed before it, and the transaction's own changes.
     """
 
-    def __init__(self, engine: Engine, space: str, token: str, where: str, shard: str, seat: int) -> None:
+    def __init__(self, engine: Engine, space: str, token: str, where: str, schema: str, shard: str, seat: int) -> None:
         self.space = space
         self.shard, self.seat = shard, seat
         self._token = token
         self.where = where
-        self.writers = queue_of((where, space))
+        self.writers = queue_of((where, schema, space))
         seen = _seen_from(space)
 
         def beginning(how: str, **carried: Any) -> Engine:
@@ -447,18 +449,21 @@ def _begin(connection: Connection) -> None:
     options = connection.get_execution_options()
     for others in reversed(range(_KEPT + _MORE + 1)):
         raw: Any = connection.connection.driver_connection
-        raw.patience = _patience(options)
+        raw.silence.require_over()
+        raw.patience = _AT_ONCE
         try:
-            raw.silence.require_over()
             raw.execute(options.get(_BEGIN, "BEGIN"), prepare=False)  # of several commands, nothing can be prepared
         except OperationalError as error:
             is_last = not others or isinstance(error, NoAnswer)
+            if isinstance(error, NoAnswer):  # it had nothing to do, nor to wait for: it is the server
+                raw.silence.begin()
             if raw.closed and is_last:
                 connection.invalidate(error)
             if not raw.closed or is_last:
                 raise
             connection.invalidate(error)
         else:
+            raw.patience = _AT_ONCE + options[_FOR_LOCKS] if replies.is_here() else _LONGEST
             return
 
 
@@ -466,13 +471,6 @@ def _wait_for(connection: Connection, seconds: float) -> None:
     """Have the transaction wait so long for a server that says nothing."""
     raw: Any = connection.connection.driver_connection
     raw.patience = seconds
-
-
-def _patience(options: Mapping[str, Any]) -> float:
-    """Seconds for which a transaction waits for a server that says nothing: fewer if somebody waits for a reply."""
-    if not replies.is_here():
-        return _LONGEST
-    return _REPLY + options[_FOR_LOCKS] if options.get(WRITES) else _REPLY
 
 
 def _seen_from(space: str) -> str:
