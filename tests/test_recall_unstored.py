@@ -1,18 +1,24 @@
 """A recall while somebody else writes: it answers at once, and its receipt is stored behind the reply."""
 
+import dataclasses
 import itertools
 import pickle
+import sqlite3
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 from langchain_core.messages import HumanMessage
 
+from langmem_tiers import Memory, Settings
 from langmem_tiers.errors import DatabaseLocked
 from langmem_tiers.graphs import recall_node
+from langmem_tiers.settings import StorageSettings
 from tests.meanings import user
 
 QUESTION = "Where is the robot?"
+PATIENT = Settings(storage=StorageSettings(busy_timeout=2))
 
 
 @pytest.fixture
@@ -112,8 +118,6 @@ def test_what_was_deleted_while_it_waited_is_not_stored_and_not_given_again(memo
 
 
 def test_closing_the_memory_waits_for_receipts(memory, alice, tmp_path):
-    from langmem_tiers import Memory
-
     with somebody_writes(memory):
         found = alice.recall(QUESTION, session="t")
     memory.close()
@@ -153,7 +157,9 @@ def test_it_is_a_recall_like_any_other(memory, alice):
         found = alice.recall(QUESTION, session="t")
     copied = pickle.loads(pickle.dumps(found))
     assert (copied.block, copied.items, copied.receipt) == (found.block, found.items, found.receipt)
-    assert found.block[:40] in repr(found) or QUESTION in repr(found)
+    assert QUESTION in repr(found)
+    other = dataclasses.replace(found, block="")
+    assert (other.block, other.receipt) == ("", found.receipt)
 
 
 def test_receipts_are_stored_in_the_order_of_their_recalls(memory, alice, monkeypatch):
@@ -166,6 +172,84 @@ def test_receipts_are_stored_in_the_order_of_their_recalls(memory, alice, monkey
     second = alice.recall(QUESTION, session="u")  # nobody writes any more, but the first is not stored yet
     going_on.set()
     assert (first.receipt.number, second.receipt.number) == (1, 2)
+
+
+@pytest.mark.folder
+def test_those_that_wait_for_another_process_give_up_together(tmp_path, caplog):
+    with Memory.open(tmp_path, embedder=None, background=False, settings=PATIENT) as memory:
+        alice = memory.user("alice")
+        alice.track([user("The robot is in hall 1.", "a")], session="s")
+        (file,) = tmp_path.rglob("memory.db")
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            began = time.monotonic()
+            found = [alice.recall(QUESTION, session=f"t{number}") for number in range(12)]
+            assert [each.receipt.number for each in found] == [0] * 12
+            assert time.monotonic() - began < 15  # one after the other, 24
+            other.execute("ROLLBACK")
+        assert alice.recall(QUESTION, session="t").receipt.number == 1
+    assert caplog.text.count("receipt_not_kept") == 12
+
+
+@pytest.fixture
+def team(memory, alice):
+    """What a team knows, which alice reads as well."""
+    memory.space("teams/crew").track([user("The robot of the crew is in the harbour.", "c")], session="s")
+    memory.flush()
+    return memory.user("alice", fallbacks=["teams/crew"])
+
+
+def test_receipts_that_show_a_fallback_are_stored_when_the_memory_is_closed(memory, team):
+    with somebody_writes(memory):
+        found = [team.recall(QUESTION, session=f"t{number}", message_id="1") for number in range(4)]
+        closing_it = threading.Thread(target=memory.close)
+        closing_it.start()
+    closing_it.join()
+    assert [each.receipt.number for each in found] == [1, 2, 3, 4]
+    assert all("teams/crew" in {item.space for item in each.items} for each in found)
+
+
+def test_the_same_call_with_a_fallback_gives_the_same_block_as_well(memory, team):
+    with somebody_writes(memory):
+        first = team.recall(QUESTION, session="t", message_id="1")
+        memory.space("teams/crew").track([user("The robot is in the robot hall.", "d")], session="s")
+        again = team.recall(QUESTION, session="t", message_id="1")
+        assert (again.block, again.receipt.verdict) == (first.block, "repeated")
+        memory.space("teams/crew").forget(messages="c", confirm=True)
+        assert "harbour" not in team.recall(QUESTION, session="t", message_id="1").block
+    assert "something was deleted" in first.receipt.notes[-1]
+
+
+def test_a_receipt_that_shows_a_deleted_space_is_not_stored(memory, team):
+    with somebody_writes(memory):
+        found = team.recall(QUESTION, session="t", message_id="1")
+        deleting = threading.Thread(target=lambda: memory.delete_space("teams/crew", confirm=True))
+        deleting.start()
+    deleting.join()
+    assert "harbour" in found.block
+    number = found.receipt.number
+    assert number in {0, 1}  # it may have been stored before: deleting the space then found it
+    assert not any("harbour" in (team.receipt_block(each.number) or "") for each in memory.user("alice").receipts())
+
+
+@pytest.mark.folder
+def test_spaces_that_read_each_other_do_not_wait_for_each_other_for_ever(tmp_path):
+    """Also where both are closed meanwhile, since there is room for one."""
+    tight = Settings(storage=StorageSettings(memory_mb=1))
+    with Memory.open(tmp_path, embedder=None, background=False, settings=tight) as memory:
+        users = {"alice": "bob", "bob": "alice", "carl": "dora"}
+        for name in users:
+            memory.user(name).track([user(f"The robot of {name} is in hall 1.", "a")], session="s")
+        both = [memory.user(name, fallbacks=[f"users/{other}"]) for name, other in [*users.items()][:2]]
+        files = [next(tmp_path.glob(f"spaces/users-{name}-*/memory.db")) for name in ("alice", "bob")]
+        with ExitStack() as held:
+            others = [held.enter_context(closing(sqlite3.connect(file, isolation_level=None))) for file in files]
+            for each in others:
+                each.execute("BEGIN IMMEDIATE")
+            found = [each.recall(QUESTION, session="t", message_id="1") for each in both]
+            memory.user("carl").recall(QUESTION, session="t")
+            again = [each.recall(QUESTION, session="t", message_id="2") for each in both]
+        assert [each.receipt.number for each in (*found, *again)] == [1, 1, 2, 2]
 
 
 def test_a_node_does_not_wait_either(memory, alice):

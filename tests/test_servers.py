@@ -816,6 +816,50 @@ def test_what_the_background_asks_for_waits_longer_than_a_reply_does(postgres, a
         assert awaited == [server._AT_ONCE + memory.settings.storage.busy_timeout] * 2
 
 
+def test_one_statement_that_takes_long_keeps_nobody_else_from_a_server_that_answers(address):
+    from langmem_tiers import replies
+
+    hasty = Settings(storage=StorageSettings(busy_timeout=0.2))
+    with opened(address, settings=hasty) as memory, psycopg.connect(address) as other:
+        alice, ben = memory.user("alice"), memory.user("ben")
+        for each in (alice, ben):
+            said(each, BADGE)
+        memory.flush()
+        too_long = pytest.raises(ServerUnreachable, match="within 5")
+        with memory.use("users/alice") as store, replies.running(), too_long, store.writing() as connection:
+            connection.execute(text("SELECT pg_sleep(20)"))
+        assert len(ben.drawers()) == 1
+        other.execute("LOCK TABLE langmem_tiers.receipts IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(DatabaseLocked):
+            alice.recall("Which badge does the archive have?")
+        said(ben, "The badge is green.")
+        other.rollback()
+        assert BADGE in alice.recall("Which badge does the archive have?").block
+
+
+def test_spaces_of_one_name_in_two_schemas_have_nothing_to_do_with_each_other(address):
+    with opened(f"{address}?schema=firm_a") as one, opened(f"{address}?schema=firm_b") as other:
+        ours, theirs, held, over = one.user("alice"), other.user("alice"), threading.Event(), threading.Event()
+        said(ours, "The badge of the archive is purple.")
+        said(theirs, "The badge of the archive is green.")
+
+        def write():
+            with one.use("users/alice") as store, store.writing():
+                held.set()
+                over.wait(30)
+
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write)
+            assert held.wait(30)
+            call = {"session": "s", "message_id": "1"}
+            assert "purple" in ours.recall("Which badge is it?", **call).block
+            assert "green" in theirs.recall("Which badge is it?", **call).block
+            said(theirs, "The badge of the hall is blue.")  # it waits for nobody
+            assert len(ours.receipts()) == 0
+            over.set()
+            writing.result()
+
+
 def test_a_recall_goes_on_by_words_soon_when_chroma_hangs(address, chroma):
     with opened(address, chroma) as memory:
         said(memory.user("alice"), BADGE)

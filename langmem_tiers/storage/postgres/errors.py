@@ -65,12 +65,22 @@ def translated(where: str) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise InvalidText("A text holds a lone surrogate.") from error
     except (exc.DBAPIError, psycopg.Error) as error:
-        cause = error.orig if isinstance(error, exc.DBAPIError) else error
+        cause = _first(error.orig if isinstance(error, exc.DBAPIError) else error)
         known = _known(cause, broken=isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError))
         if known is None:
             raise
         kind, what = known
         raise kind(f"{what}: {where} ({' '.join(str(cause).split())[:300]}).") from error
+
+
+def _first(error: BaseException | None) -> BaseException | None:
+    """What went wrong with the server first: after that, its connection cannot even be given back."""
+    from langmem_tiers.storage.postgres.patience import NoAnswer
+
+    before = error
+    while before is not None and not isinstance(before, NoAnswer):
+        before = before.__context__
+    return before or error
 
 
 def _known(cause: BaseException | None, *, broken: bool) -> tuple[type[StorageError], str] | None:
