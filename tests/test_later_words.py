@@ -4,7 +4,8 @@ import pytest
 
 from langmem_tiers import Turn
 from langmem_tiers.language.assertions import Who
-from langmem_tiers.language.revisions import Revised, Revision
+from langmem_tiers.language.endings import Revised
+from langmem_tiers.language.revisions import Revision
 from langmem_tiers.storage import facts, revisions
 from langmem_tiers.writing import mining
 

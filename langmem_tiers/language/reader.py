@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from langmem_tiers.language import entries, relations, revisions
+from langmem_tiers.language import endings, entries, relations
 from langmem_tiers.language.claims import Claim
-from langmem_tiers.language.revisions import Revised
+from langmem_tiers.language.endings import Revised
 from langmem_tiers.language.turns import LONGEST, may_speak, readings, several_speak
 from langmem_tiers.records import Proposal, Said
 
@@ -63,5 +63,5 @@ def read_revisions(
     found: list[Revised] = []
     for place, turn in enumerate(turns):
         if place >= len(before) and turn.said_at <= now and may_speak(turn) and speaks(turn):
-            found += revisions.of_turn(readings(turns, place, several=several))
+            found += endings.of_turn(readings(turns, place, several=several))
     return found

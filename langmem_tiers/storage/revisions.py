@@ -10,7 +10,8 @@ import orjson
 from sqlalchemy import Connection, delete, select
 
 from langmem_tiers.clock import from_millis
-from langmem_tiers.language.revisions import Revised, Revision, revision_of
+from langmem_tiers.language.endings import Revised
+from langmem_tiers.language.revisions import Revision, revision_of
 from langmem_tiers.storage import change_log, facts
 from langmem_tiers.storage.schema import drawers, revisions
 from langmem_tiers.storage.sealed_text import excerpt

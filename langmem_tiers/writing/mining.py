@@ -26,7 +26,7 @@ from langmem_tiers.knowledge.transcript import may_be_shown
 from langmem_tiers.knowledge.validation import refusal
 from langmem_tiers.language import reader, summaries, turns
 from langmem_tiers.language.claims import Claim
-from langmem_tiers.language.revisions import Revised
+from langmem_tiers.language.endings import Revised
 from langmem_tiers.language.words import meaningful_words
 from langmem_tiers.listeners import notify
 from langmem_tiers.models.asker import ModelAsker
