@@ -128,8 +128,9 @@ class MemoryNode(TracedNode):
     """The name of its work in traces."""
     _door = ""
     """How callers make it with a fixed space, for the way out of a run that names nobody."""
-    _of_a_turn = False
-    """Whether somebody waits for it, and is told what the memory did meanwhile."""
+    _tells_news = False
+    _is_awaited = False
+    """Whether the model waits for it."""
 
     def __init__(
         self,
@@ -215,11 +216,11 @@ class MemoryNode(TracedNode):
         return NodeOutcome(update=update, event=event, failed=type(error).__name__)
 
     def _awaited(self) -> AbstractContextManager[None]:
-        return replies.running() if self._of_a_turn else nullcontext()
+        return replies.running() if self._is_awaited else nullcontext()
 
     def _with_news(self, visit: Visit, outcome: NodeOutcome) -> NodeOutcome:
         """The outcome with the activities that are new to the thread; unchanged if these cannot be read."""
-        if not self._of_a_turn:
+        if not self._tells_news:
             return outcome
         try:
             news, upto = feed_of(self.memory).news(visit.space, visit.scope.session, visit.heard)

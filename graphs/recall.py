@@ -30,7 +30,8 @@ class RecallNode(MemoryNode):
 
     step = "recall"
     _door = "recall_node(memory, space='users/alice')"
-    _of_a_turn = True
+    _tells_news = True
+    _is_awaited = True
 
     def __init__(self, memory: "Memory", *, window: int | None, placement: Placement | None, **options: Any) -> None:
         super().__init__(memory, **options)

@@ -26,7 +26,7 @@ class TrackNode(MemoryNode):
 
     step = "track"
     _door = "track_node(memory, space='users/alice')"
-    _of_a_turn = True
+    _tells_news = True
 
     def _work(self, visit: Visit) -> NodeOutcome:
         turns = turns_of(visit.own)
