@@ -200,8 +200,8 @@ class Space(SpaceRecords, SpaceUpkeep):
 
         Within a session nothing is recalled twice. The same session, message id and text return the same block and
         count once, unless it shows a fallback that is no longer read. If nothing matches, the block is empty, on the
-        first turn of a session as on any other. No recall waits for who writes in the space: its receipt is stored
-        behind it then, and reading `receipt` waits for that.
+        first turn of a session as on any other. No recall waits for whoever writes in the space: its receipt is
+        stored behind it then, and reading `receipt` waits for that.
 
         Args:
             query: The user message.

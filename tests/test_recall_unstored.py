@@ -101,20 +101,28 @@ def test_the_same_call_gives_the_same_block_before_its_receipt_is_stored(memory,
     assert max(drawer.recall_count for drawer in alice.drawers()) == 1
 
 
-def test_what_was_deleted_while_it_waited_is_not_stored_and_not_given_again(memory, alice):
-    with somebody_writes(memory), memory.use("users/alice") as store:
-        deleting = threading.Thread(target=alice.forget, kwargs={"messages": "a1", "confirm": True})
-        deleting.start()
-        # It queues up before the receipt.
-        waiting = store.database.writers
-        while not waiting.is_wanted():
-            pass
-        found = alice.recall("Where is the robot 1?", session="t", message_id="1", limit=1)
-        assert "hall 1" in found.block
-    deleting.join()
-    assert (found.receipt.number, alice.receipts()) == (0, ())
-    assert "deleted during this recall" in found.receipt.notes[-1]
-    assert "hall 1" not in alice.recall("Where is the robot 1?", session="t", message_id="1").block
+@pytest.fixture
+def going_on(monkeypatch):
+    """Until this is set, no receipt is stored behind a reply."""
+    from langmem_tiers.recall.keeping import ReceiptKeeping
+
+    event, writing = threading.Event(), ReceiptKeeping.writing
+    monkeypatch.setattr(ReceiptKeeping, "writing", lambda self: event.wait(30) and writing(self))
+    yield event
+    event.set()
+
+
+def test_what_was_deleted_while_it_waited_is_not_stored_and_not_given_again(memory, alice, going_on):
+    call = {"session": "t", "message_id": "1", "limit": 1}
+    with somebody_writes(memory):
+        found = alice.recall("Where is the robot 1?", **call)
+    assert "hall 1" in found.block
+    alice.forget(messages="a1", confirm=True)
+    assert "hall 1" not in alice.recall("Where is the robot 1?", **call).block
+    going_on.set()
+    assert (found.receipt.number, found.receipt.notes[-1][-40:]) == (0, "something was deleted during this recall")
+    assert all("hall 1" not in alice.receipt_block(each.number) for each in alice.receipts())
+    assert "hall 1" not in alice.recall("Where is the robot 1?", **call).block
 
 
 def test_closing_the_memory_waits_for_receipts(memory, alice, tmp_path):
@@ -162,11 +170,7 @@ def test_it_is_a_recall_like_any_other(memory, alice):
     assert (other.block, other.receipt) == ("", found.receipt)
 
 
-def test_receipts_are_stored_in_the_order_of_their_recalls(memory, alice, monkeypatch):
-    from langmem_tiers.recall.keeping import ReceiptKeeping
-
-    going_on, writing = threading.Event(), ReceiptKeeping.writing
-    monkeypatch.setattr(ReceiptKeeping, "writing", lambda self: going_on.wait(30) and writing(self))
+def test_receipts_are_stored_in_the_order_of_their_recalls(memory, alice, going_on):
     with somebody_writes(memory):
         first = alice.recall(QUESTION, session="t")
     second = alice.recall(QUESTION, session="u")  # nobody writes any more, but the first is not stored yet

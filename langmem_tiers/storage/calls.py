@@ -12,11 +12,11 @@ from sqlalchemy import Connection, Text, and_, bindparam, func, null, or_, selec
 
 from langmem_tiers.storage import purging, receipts
 from langmem_tiers.storage.change_log import Moment
+from langmem_tiers.storage.later_writes import LaterWrite
 from langmem_tiers.storage.receipts import KeptRecall
 from langmem_tiers.storage.schema import receipts as rows
 from langmem_tiers.storage.schema import turns
 from langmem_tiers.storage.statements import Prepared, batches, here
-from langmem_tiers.storage.write_queue import LaterWrite
 
 
 @dataclass(frozen=True, kw_only=True)
