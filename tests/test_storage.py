@@ -1,7 +1,6 @@
 """Storage: schema and migrations, folders that cannot be used, and databases that are locked, full or damaged."""
 
 import logging
-import os
 import random
 import shutil
 import signal
@@ -39,6 +38,7 @@ from langmem_tiers.storage.migrations import MIGRATIONS, Migration, migrate
 from langmem_tiers.storage.schema import metadata
 from langmem_tiers.storage.sqlite_file import SqliteFile
 from langmem_tiers.testing import HashEmbedder
+from tests.open_files import open_files
 
 HASTY = Settings(storage=StorageSettings(busy_timeout=0.05))
 
@@ -423,15 +423,6 @@ def test_a_memory_closed_while_another_holds_the_database_is_whole_when_it_is_op
         assert memory.flush()
         chroma = [finding for finding in memory.user("alice").doctor() if finding.check == "Chroma"]
         assert [(finding.level, finding.message) for finding in chroma] == [("ok", "25 vectors, as in the records")]
-
-
-def open_files(folder: Path) -> list[str]:
-    """The files below a folder that this process has open."""
-    handles = Path("/proc/self/fd")
-    if not handles.exists():
-        pytest.skip("this system does not show open files")
-    targets = (os.path.realpath(handle) for handle in handles.iterdir())
-    return [target for target in targets if target.startswith(str(folder.resolve()))]
 
 
 def test_a_memory_that_cannot_note_how_it_was_closed_leaves_no_file_of_any_space_open(tmp_path):

@@ -25,6 +25,7 @@ from langmem_tiers.settings import GraphSettings, StorageSettings
 from langmem_tiers.storage.write_queue import queue_of
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
 from langmem_tiers.types import Recalled
+from tests.open_files import open_files
 
 
 class Gate(HashEmbedder):
@@ -374,13 +375,8 @@ def test_two_processes_write_one_space_without_an_error_or_a_loss(tmp_path, offl
 # Many at once
 
 
-def open_files(folder: Path) -> int:
-    links = (Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd"))  # noqa: PTH208
-    return sum(str(link.readlink()).startswith(str(folder)) for link in links if link.is_symlink())
-
-
 def open_spaces(memory: Path) -> int:
-    return sum(open_files(space) > 0 for space in memory.glob("spaces/*"))
+    return sum(bool(open_files(space)) for space in memory.glob("spaces/*"))
 
 
 def open_spaces_fall_to(most: int, memory: Path) -> bool:
@@ -392,7 +388,6 @@ def open_spaces_fall_to(most: int, memory: Path) -> bool:
 
 
 @pytest.mark.folder
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path):
     few = Settings(storage=StorageSettings(memory_mb=30, exact_below=0))
     with Memory.open(tmp_path, embedder=HashEmbedder(), settings=few, background=False) as memory:
@@ -408,7 +403,6 @@ def test_only_so_many_spaces_are_open_at_once_and_none_forgets_anything(tmp_path
 
 
 @pytest.mark.folder
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_spaces_are_closed_by_the_memory_that_they_take(tmp_path):
     small = Settings(storage=StorageSettings(memory_mb=17, chroma_above=1_000))
     with Memory.open(tmp_path, embedder=HashEmbedder(2_048), settings=small, background=False) as memory:
@@ -426,7 +420,6 @@ def test_spaces_are_closed_by_the_memory_that_they_take(tmp_path):
 
 
 @pytest.mark.folder
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_the_graph_of_a_space_counts_as_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(projection, "_ROW", 1_000_000)
     small = Settings(storage=StorageSettings(memory_mb=17))
@@ -442,7 +435,6 @@ def test_the_graph_of_a_space_counts_as_memory(tmp_path, monkeypatch):
 
 
 @pytest.mark.folder
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list open files")
 def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path):
     gate = Gate()
     gate.documents.set()
@@ -454,12 +446,12 @@ def test_a_space_that_is_in_use_is_not_closed_by_the_opening_of_others(tmp_path)
         assert gate.reached.wait(60)
         for number in range(4):
             memory.user(f"user{number}").track(robots(1), session="s")
-        assert open_files(database) > 0
+        assert open_files(database)
         gate.queries.set()
         assert len(recalling.result(60).items) == 1
         memory.user("bob").drawers()
         assert open_spaces_fall_to(1, tmp_path)  # bob's
-        assert open_files(database) == 0
+        assert open_files(database) == []
 
 
 def test_fifty_threads_recall_and_track_without_an_error_or_a_loss(tmp_path):
