@@ -37,7 +37,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent middleware classic_memory lcel retriever tools dream_graph)
 # What is about servers themselves, or about storing, finding and keeping apart what each user says.
 SERVERS := $(patsubst %,tests/test_%.py, \
-	servers server_commands server_copies server_kills spread workers moving compose examples_service \
+	servers poolers server_commands server_copies server_kills spread workers moving compose examples_service \
 	telemetry_otel track recall recall_statements write_statements isolation many_users leaving deleting_spaces \
 	flush)
 # What runs over servers too: the doors of a memory, its commands and pages of its panel. Not here are single files of the

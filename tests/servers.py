@@ -9,6 +9,7 @@ made and dropped again; CHROMA names a running Chroma server.
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -31,6 +32,11 @@ OWNER, GUARDED = "langmem", "guarded"
 """The role that owns the database and may do no more than that, and one that is asked for its password."""
 
 
+def have_pgbouncer() -> bool:
+    """Whether PgBouncer is on this machine; Debian has it where only root looks."""
+    return shutil.which("pgbouncer") is not None or Path("/usr/sbin/pgbouncer").exists()
+
+
 def have_postgres() -> bool:
     """Whether PostgreSQL's programs are on this machine."""
     return _programs() is not None
@@ -39,10 +45,10 @@ def have_postgres() -> bool:
 class Postgres:
     """A PostgreSQL server of its own, in a temporary folder; a `durable` one waits for its disk, as real ones do.
 
-    `settings` are further ones, as name=value.
+    `settings` are further ones, as name=value. One `beside` another stands by for it, and takes no changes until then.
     """
 
-    def __init__(self, *, durable: bool = False, settings: Sequence[str] = ()) -> None:
+    def __init__(self, *, durable: bool = False, settings: Sequence[str] = (), beside: Postgres | None = None) -> None:
         programs = _programs()
         if programs is None:
             raise SystemExit(
@@ -54,11 +60,18 @@ class Postgres:
         self.port = _free_port()
         self._folder = Path(tempfile.mkdtemp(prefix="langmem-tiers-postgres-"))
         # PostgreSQL does not run as root.
-        self._as: dict[str, Any] = {}
+        self.run_as: dict[str, Any] = {}
+        self.owner = (os.geteuid(), os.getegid())
         if os.geteuid() == 0:
-            self._as = {"user": "postgres", "group": "postgres", "extra_groups": []}
-            shutil.chown(self._folder, "postgres", "postgres")
+            self.run_as = {"user": "postgres", "group": "postgres", "extra_groups": []}
+            self.owner = (pwd.getpwnam("postgres").pw_uid, pwd.getpwnam("postgres").pw_gid)
+            os.chown(self._folder, *self.owner)
         self._data = self._folder / "data"
+        if beside is not None:
+            copied = [programs / "pg_basebackup", "-h", "127.0.0.1", "-p", str(beside.port), "-U", "postgres"]
+            self._run([*copied, "-D", self._data, "-R", "-c", "fast", "--no-sync"])
+            self.start()
+            return
         made = [programs / "initdb", "--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "-U", "postgres"]
         self._run([*made, "-D", self._data])
         rules = self._data / "pg_hba.conf"
@@ -94,7 +107,7 @@ class Postgres:
         with (self._folder / "log").open("ab") as log:
             command = [self.programs / "postgres", "-D", self._data, "-p", str(self.port), "-k", self._folder]
             self._process = subprocess.Popen(
-                [*command, *self._settings], cwd=self._folder, stdout=log, stderr=log, **self._as
+                [*command, *self._settings], cwd=self._folder, stdout=log, stderr=log, **self.run_as
             )
         _wait_for(lambda: psycopg.connect(self.address("postgres", "postgres"), connect_timeout=2).close(), OSError)
 
@@ -111,6 +124,10 @@ class Postgres:
             for each in processes:
                 os.kill(each, signal.SIGCONT)
 
+    def promote(self) -> None:
+        """Have one that stands by take changes from now on."""
+        self._run([self.programs / "pg_ctl", "promote", "--wait", "-D", self._data])
+
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop it: SIGINT breaks off what runs, SIGQUIT leaves it as a crash does."""
         self._process.send_signal(how)
@@ -122,7 +139,38 @@ class Postgres:
         shutil.rmtree(self._folder)
 
     def _run(self, command: list[Any]) -> None:
-        subprocess.run(command, check=True, cwd=self._folder, stdout=subprocess.DEVNULL, **self._as)
+        subprocess.run(command, check=True, cwd=self._folder, stdout=subprocess.DEVNULL, **self.run_as)
+
+
+class PgBouncer:
+    """PgBouncer before a PostgreSQL server, which it gives so many connections to a database; `settings` as lines."""
+
+    def __init__(self, postgres: Postgres, *, mode: str = "transaction", pool: int = 20, settings: str = "") -> None:
+        program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
+        self.port = _free_port()
+        self._folder = Path(tempfile.mkdtemp(prefix="langmem-tiers-pgbouncer-"))
+        users, told = self._folder / "users", self._folder / "settings"
+        users.write_text("".join(f'"{role}" ""\n' for role in (OWNER, "postgres")))
+        told.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={postgres.port}\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\nauth_type = trust\n"
+            f"auth_file = {users}\npool_mode = {mode}\ndefault_pool_size = {pool}\n{settings}\n"
+        )
+        for each in (self._folder, users, told):
+            os.chown(each, *postgres.owner)
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen([program, told], stdout=log, stderr=log, **postgres.run_as)
+        _wait_for(lambda: psycopg.connect(self.address(), connect_timeout=2).close())
+
+    def address(self, database: str = OWNER) -> str:
+        """The address of a database behind it."""
+        return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
+
+    def remove(self) -> None:
+        """Stop it and delete its folder."""
+        self._process.terminate()
+        self._process.wait(PATIENCE)
+        shutil.rmtree(self._folder)
 
 
 class Chroma:

@@ -801,7 +801,7 @@ def is_answered(space):
 
 def test_what_the_background_asks_for_waits_longer_than_a_reply_does(postgres, address):
     from langmem_tiers import replies
-    from langmem_tiers.storage.postgres import server
+    from langmem_tiers.storage.postgres import connections
 
     with opened(address, background=False) as memory, memory.use("users/alice") as store:
 
@@ -812,8 +812,8 @@ def test_what_the_background_asks_for_waits_longer_than_a_reply_does(postgres, a
         beside = [patience(store.reading), patience(store.writing)]
         with replies.running():
             awaited = [patience(store.reading), patience(store.writing)]
-        assert beside == [server._LONGEST] * 2
-        assert awaited == [server._AT_ONCE + memory.settings.storage.busy_timeout] * 2
+        assert beside == [connections.LONGEST] * 2
+        assert awaited == [connections.AT_ONCE + memory.settings.storage.busy_timeout] * 2
 
 
 def test_one_statement_that_takes_long_keeps_nobody_else_from_a_server_that_answers(address):

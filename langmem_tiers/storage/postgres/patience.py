@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.errors import ConnectionTimeout, ReadOnlySqlTransaction
 
 Result = TypeVar("Result")
 
@@ -21,43 +22,56 @@ class NoAnswer(psycopg.OperationalError):
     """The server did not answer in time."""
 
 
-class Silence:
-    """Whether a server did not answer a moment ago."""
+class Server:
+    """What the connections of a process know of their server: whether it answers, and whether it takes changes."""
 
     def __init__(self) -> None:
-        self._until = 0.0
+        self._silent_until = 0.0
+        self.turn = 0
+        """Counts how often it took no more changes: another one may do so by then, under the same address."""
 
-    def begin(self) -> None:
+    def note_silence(self) -> None:
         """Note that it does not answer."""
-        self._until = monotonic() + _SILENT
+        self._silent_until = monotonic() + _SILENT
 
-    def require_over(self) -> None:
+    def require_answer(self) -> None:
         """Raise `NoAnswer` if it did not answer a moment ago."""
-        if monotonic() < self._until:
+        if monotonic() < self._silent_until:
             raise NoAnswer("it did not answer a moment ago")
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """A connection that is closed if the server says nothing for `patience` seconds, while an answer is waited for."""
+    """A connection that is closed if the server says nothing for `patience` seconds, while an answer is waited for.
+
+    `limits` are the commands that each transaction begins with, if the connection was opened without limits.
+    """
 
     patience: float = 60.0
-    silence: Silence
+    limits: str = ""
+    server: Server
+    _turn = 0
 
     @classmethod
-    def opened(cls, silence: Silence, given: dict[str, Any]) -> PatientConnection:
+    def opened(cls, server: Server, given: dict[str, Any]) -> PatientConnection:
         """A new connection.
 
         Raises:
             psycopg.OperationalError: there is none to be had; `NoAnswer` if the server did not answer a moment ago.
         """
-        silence.require_over()
+        server.require_answer()
+        turn = server.turn
         try:
             made = cls.connect(**given)
-        except psycopg.errors.ConnectionTimeout:
-            silence.begin()
+        except ConnectionTimeout:
+            server.note_silence()
             raise
-        made.silence = silence
+        made.server, made._turn = server, turn
         return made
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it was opened before the server took no more changes, as one that stands by for another."""
+        return self._turn != self.server.turn
 
     def wait(self, gen: Generator[Any, Any, Result], *how: Any, **named: Any) -> Result:
         """What the driver waits for.
@@ -65,7 +79,11 @@ class PatientConnection(psycopg.Connection[Any]):
         Raises:
             NoAnswer: it did not come; whether the server has done what it was asked to is not known.
         """
-        return super().wait(self._within(gen), *how, **named)
+        try:
+            return super().wait(self._within(gen), *how, **named)
+        except ReadOnlySqlTransaction:
+            self.server.turn = self._turn + 1
+            raise
 
     def _within(self, gen: Generator[Any, Any, Result]) -> Generator[Any, Any, Result]:
         until = monotonic() + self.patience

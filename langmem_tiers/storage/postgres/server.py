@@ -3,46 +3,25 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from math import inf
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    Connection,
-    Engine,
-    Integer,
-    LargeBinary,
-    Text,
-    create_engine,
-    delete,
-    event,
-    func,
-    insert,
-    select,
-    text,
-)
-from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.dialects.postgresql.psycopg import PGCompiler_psycopg
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.sql.operators import in_op
+from sqlalchemy import Connection, Engine, delete, func, insert, select, text
+from sqlalchemy.exc import SQLAlchemyError
 
-from langmem_tiers import replies
 from langmem_tiers.clock import to_millis, utc_now
-from langmem_tiers.errors import InvalidInput, MigrationFailed, MissingExtra, NewerSchema, OtherDatabases, StorageError
+from langmem_tiers.errors import MigrationFailed, NewerSchema, OtherDatabases, StorageError
 from langmem_tiers.paths import shown
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
+from langmem_tiers.storage.postgres.connections import AT_ONCE, beginning, connected, parsed, wait_for
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
-from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.storage.shared_collection import SPACES
 from langmem_tiers.storage.statements import Prepared, upsert
@@ -52,15 +31,6 @@ from langmem_tiers.version import __version__
 
 log = logging.getLogger(__name__)
 
-_SCHEMA = "langmem_tiers"
-_IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-# Seconds to wait for a connection, and for a statement to come to its end.
-_CONNECT, _STATEMENT = 5, 60
-# And for a server that says nothing: where it has nothing to do, and a while more than its limit for a statement. Where
-# somebody waits for a reply, for a lock and a while more.
-_AT_ONCE, _LONGEST = 5, _STATEMENT + 5
-# What the server calls the type `numeric`.
-_NUMERIC = 1700
 # Held while a process makes or changes the schema, and how long others wait for it.
 _MAKING, _MAKING_SECONDS = 0x4C4D5469, 300
 STEPS = {
@@ -77,14 +47,9 @@ _OF_SPACE = "FROM spaces WHERE space = :space FOR NO KEY UPDATE"
 _HOLD = Prepared(text(f"SELECT token, {work_queue.CALLS} {_OF_SPACE}"))
 _HOLD_QUIETLY = Prepared(text(f"SELECT token, false {_OF_SPACE}"))
 
-# Types of columns whose lists are given as an array.
-_LISTED = (Integer, LargeBinary, Text)
-# What a connection carries beside its space: what is before the names of all spaces, and how transactions begin.
-_PREFIX, _BEGIN = "prefix", "begin"
-# And for how many seconds a lock is waited for.
-_FOR_LOCKS = "for_locks"
-# Connections that are kept, and how many more there may be.
-_KEPT, _MORE = 8, 8
+# What a connection carries beside its space: what is before the names of all spaces.
+_PREFIX = "prefix"
+_RELAXED = "SET LOCAL synchronous_commit = off"
 
 
 class _PostgresWays:
@@ -143,9 +108,9 @@ class PostgresServer:
     def __init__(self, address: str, settings: StorageSettings, *, prefix: str = "", part: Part = WHOLE) -> None:
         self._prefix = prefix
         self._part = part
-        url, self._schema = _parsed(address)
+        url, self._schema = parsed(address)
         self.where = shown(url.set(password=None).render_as_string(hide_password=False)).replace("+psycopg", "")
-        self._engine = _engine(url, self._schema, settings)
+        self._engine = connected(url, self._schema, settings, **{ENGINE: _WAYS})
         self.queue = WorkQueue(self._engine, self.where, prefix)
         try:
             self._migrate()
@@ -221,7 +186,7 @@ class PostgresServer:
         """Have the server look at what its tables hold; by itself it does so within a minute or two."""
         with self._connection() as connection:
             connection.execute(text("SET LOCAL statement_timeout = 0"))
-            _wait_for(connection, inf)
+            wait_for(connection, inf)
             for table in (*ddl.tables().values(), *ddl.keyword_tables.values()):
                 connection.execute(text(f"ANALYZE {table.name}"))
 
@@ -258,7 +223,7 @@ class PostgresServer:
             # Making the tables may take a minute on a slow disk: whoever comes meanwhile waits for that.
             connection.execute(text(f"SET LOCAL lock_timeout = '{_MAKING_SECONDS}s'"))
             connection.execute(text(f"SET LOCAL statement_timeout = '{_MAKING_SECONDS}s'"))
-            _wait_for(connection, _MAKING_SECONDS + _AT_ONCE)
+            wait_for(connection, _MAKING_SECONDS + AT_ONCE)
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
             connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
             # Others may have done it while we waited.
@@ -307,14 +272,13 @@ class PostgresRecords(Database):
         self.writers = queue_of((where, schema, space))
         seen = _seen_from(space)
 
-        def beginning(how: str, **carried: Any) -> Engine:
-            return engine.execution_options(**{SPACE_NAME: space, _BEGIN: f"BEGIN {how}; {seen}", **carried})
-
-        self._reader = beginning("ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self._writer = beginning("", **{WRITES: True})
-        self._relaxed = beginning("; SET LOCAL synchronous_commit = off", **{WRITES: True})
-        soon = f"; SET LOCAL synchronous_commit = off; SET LOCAL lock_timeout = '{int(HURRIED * 1000)}ms'"
-        self._hurried = beginning(soon, **{WRITES: True})
+        soon = f"SET LOCAL lock_timeout = '{int(HURRIED * 1000)}ms'"
+        of_space: dict[str, Any] = {SPACE_NAME: space}
+        self._reader = beginning(engine, "ISOLATION LEVEL REPEATABLE READ READ ONLY", seen, **of_space)
+        of_space[WRITES] = True
+        self._writer = beginning(engine, "", seen, **of_space)
+        self._relaxed = beginning(engine, "", _RELAXED, seen, **of_space)
+        self._hurried = beginning(engine, "", _RELAXED, soon, seen, **of_space)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -365,150 +329,8 @@ class PostgresRecords(Database):
         self.writers.later.wait()
 
 
-def _parsed(address: str) -> tuple[URL, str]:
-    """The address as SQLAlchemy has it, and the name of the schema, which `?schema=` may say.
-
-    Raises:
-        InvalidInput: it is no such address.
-    """
-    try:
-        url = make_url(address)
-    except (ArgumentError, ValueError) as error:
-        raise InvalidInput(
-            "The address of the database cannot be read.",
-            way_out="Give one such as postgresql://user@host:5432/database.",
-        ) from error
-    named = url.query.get("schema", _SCHEMA)
-    if not isinstance(named, str) or not _IS_NAME.fullmatch(named):
-        raise InvalidInput(
-            f"The schema {str(named)[:80]!a} is no name for one.",
-            way_out="Use small letters, digits and underscores, such as ?schema=langmem_tiers.",
-        )
-    return url.set(drivername="postgresql+psycopg").difference_update_query(["schema"]), named
-
-
-def _engine(url: URL, schema: str, settings: StorageSettings) -> Engine:
-    try:
-        import psycopg  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("psycopg", "postgres") from error
-    from langmem_tiers.storage.postgres import values
-    from langmem_tiers.storage.postgres.patience import PatientConnection, Silence
-
-    limits = {
-        "search_path": f"{schema},pg_catalog",
-        "lock_timeout": f"{int(settings.busy_timeout * 1000)}ms" if settings.busy_timeout else "1ms",
-        "statement_timeout": f"{_STATEMENT}s",
-        "idle_in_transaction_session_timeout": f"{2 * _STATEMENT}s",
-        # A statement here reads a few rows: to start other processes for that takes longer than to read them.
-        "max_parallel_workers_per_gather": "0",
-        # All look for rows of one space by their keys: a plan for one space is as good for another.
-        "plan_cache_mode": "force_generic_plan",
-        # Such a plan counts the rows of all partitions, though it looks at one: too many to look each up by its key, so
-        # it would read all of a space to join a few, and worth compiling, which takes half a second.
-        "enable_hashjoin": "off",
-        "enable_mergejoin": "off",
-        "jit": "off",
-        # It also counts on a space like most: of one that is much larger, or has just come, each row of a list would be
-        # compared with each of another.
-        "enable_material": "off",
-    }
-    engine = create_engine(
-        url,
-        isolation_level="AUTOCOMMIT",  # transactions begin with a statement of our own
-        poolclass=FairPool,
-        pool_size=_KEPT,
-        max_overflow=_MORE,
-        pool_timeout=settings.busy_timeout,
-        pool_use_lifo=True,  # those used last have their statements planned
-        hide_parameters=True,  # otherwise an error quotes the stored values, in tracebacks too
-        connect_args={
-            "connect_timeout": _CONNECT,
-            "application_name": "langmem-tiers",
-            "options": " ".join(f"-c {name}={value}" for name, value in limits.items()),
-        },
-        # How many rows were new is asked of inserts too.
-        execution_options={ENGINE: _WAYS, "preserve_rowcount": True, _FOR_LOCKS: settings.busy_timeout},
-    )
-    silence = Silence()
-    event.listen(engine, "do_connect", lambda _dialect, _record, _, given: PatientConnection.opened(silence, given))
-    event.listen(engine, "connect", lambda connection, _record: values.adapt(connection))
-    event.listen(engine, "begin", _begin)
-    # Limits such as "any number" are wider than the columns that they are compared with.
-    engine.dialect.colspecs = {**engine.dialect.colspecs, Integer: _Wide, BigInteger: _Wide}
-    engine.dialect.statement_compiler = _Compiler
-    return engine
-
-
-def _begin(connection: Connection) -> None:
-    """Begin a transaction; on another connection, if the server closed this one since it was used last."""
-    from psycopg import OperationalError
-
-    from langmem_tiers.storage.postgres.patience import NoAnswer
-
-    options = connection.get_execution_options()
-    for others in reversed(range(_KEPT + _MORE + 1)):
-        raw: Any = connection.connection.driver_connection
-        raw.silence.require_over()
-        raw.patience = _AT_ONCE
-        try:
-            raw.execute(options.get(_BEGIN, "BEGIN"), prepare=False)  # of several commands, nothing can be prepared
-        except OperationalError as error:
-            is_last = not others or isinstance(error, NoAnswer)
-            if isinstance(error, NoAnswer):  # it had nothing to do, nor to wait for: it is the server
-                raw.silence.begin()
-            if raw.closed and is_last:
-                connection.invalidate(error)
-            if not raw.closed or is_last:
-                raise
-            connection.invalidate(error)
-        else:
-            raw.patience = _AT_ONCE + options[_FOR_LOCKS] if replies.is_here() else _LONGEST
-            return
-
-
-def _wait_for(connection: Connection, seconds: float) -> None:
-    """Have the transaction wait so long for a server that says nothing."""
-    raw: Any = connection.connection.driver_connection
-    raw.patience = seconds
-
-
 def _seen_from(space: str) -> str:
     """The command after which a transaction sees the rows of a space."""
     from psycopg.sql import Literal
 
     return f"SET LOCAL {ddl.SPACE_SETTING} = {Literal(space).as_string()}"
-
-
-class _Compiler(PGCompiler_psycopg):
-    def limit_clause(self, select: Any, **how: Any) -> str:
-        """A limit of -1 is none, as in SQLite."""
-        limit, offset = select._limit_clause, select._offset_clause
-        most = "" if limit is None else f"\n LIMIT NULLIF({self.process(limit, **how)}, -1)"
-        return most if offset is None else f"{most} OFFSET {self.process(offset, **how)}"
-
-    def visit_binary(self, binary: Any, *given: Any, **how: Any) -> Any:
-        """A list as one array: the text stays the same, however long it is, and the server keeps its plan."""
-        column, values = binary.left, binary.right
-        lists = binary.operator is in_op and isinstance(values, BindParameter) and values.expanding
-        if not (lists and isinstance(column.type, _LISTED)):
-            return super().visit_binary(binary, *given, **how)  # type: ignore[no-untyped-call]
-        kind = BigInteger() if isinstance(column.type, Integer) else column.type  # any number may be asked for
-        array: BindParameter[Any] = BindParameter(values.key, values.value, type_=ARRAY(kind))
-        return f"{self.process(column, **how)} = ANY ({self.process(array, **how)})"
-
-
-class _Wide(BigInteger):
-    render_bind_cast = True
-
-    def bind_processor(self, dialect: Any) -> Callable[[Any], Any]:
-        """A plain number, also of what is only like one."""
-        return _whole
-
-    def result_processor(self, dialect: Any, coltype: Any) -> Callable[[Any], Any] | None:
-        """A plain number of a sum too, which is `numeric` of numbers that are `bigint`."""
-        return _whole if coltype == _NUMERIC else None
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)
