@@ -190,6 +190,23 @@ def test_what_was_ended_or_changed_later_is_never_shown_alone_as_current(
 
 
 UNCHANGED = [
+    ("I live in Uppsala.", "But Emma lives in Umea."),
+    ("I live in Uppsala.", "Since June she lives in Umea."),
+    ("I live in Uppsala.", "Tom and Lisa live in Umea."),
+    ("I live in Uppsala.", "The client is based in Umea."),
+    ("I live in Uppsala.", "Mr. Haas moved to Umea."),
+    ("I live in Uppsala.", "The party had to be moved to October 17."),
+    ("I live in Uppsala.", "We moved to Plan B."),
+    ("I live in Uppsala.", "I moved to Linux from Windows."),
+    ("I live in Uppsala.", "I moved to the Data team."),
+    ("I live in Uppsala.", "My character moved to Umea in chapter 3."),
+    ("I work at Vattenfall.", "Our nanny works at Tesco now."),
+    ("My birthday is March 3.", "Ayla's birthday is December 8."),
+    ("My phone number is 555 1234.", "Mum's phone number is 555 9999."),
+    ("My favourite colour is blue.", "Juno's favourite colour is pink."),
+    ("My flight leaves at 8:15.", "Mum's flight leaves at 9:30."),
+    ("My rate for Acme is 80 euros.", "My rate for Globex is 95 euros."),
+    ("My wife's birthday is March 3.", "My son's birthday is May 9."),
     ("My boss is Ana.", "I love hiking by the lake with Ana."),
     ("I work at Vattenfall.", "I'm thinking of quitting Vattenfall."),
     ("I work at Vattenfall.", "I might leave Vattenfall next year."),

@@ -17,7 +17,7 @@ from langmem_tiers.language.clauses import clauses, with_subject
 from langmem_tiers.language.contradictions import Slot
 from langmem_tiers.language.ellipsis import filled_in
 from langmem_tiers.language.lazy_patterns import lazy_pattern
-from langmem_tiers.language.names import FIRST_NAMES, names
+from langmem_tiers.language.names import FIRST_NAMES, NO_PLACES, names
 from langmem_tiers.language.rewriting import Subject, spelled_out, third_person
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.turns import LONGEST
@@ -77,12 +77,43 @@ _MERELY_KIN = lazy_pattern(
     rf"|{_NAMED}(?:'s| is) (?:my|our|the user's) (?P<mine>{kinship.WORDS}))[.!]?$"
 )
 _BY_NAME = lazy_pattern(
-    r"^(?!(?:I|We|The|My|Our|It|That|This|He|She|They|You)\b)"
+    r"^(?!(?:I|We|The|My|Our|It|That|This|He|She|They|You)\b)(?:(?:Mr|Mrs|Ms|Dr|Prof)\.? )?"
     rf"(?P<name>{_NAMED})(?:'s| (?:just |now |also |finally |recently )?(?P<verb>[a-z']+))\b"
 )
 _FINITE = frozenset(map(third_person_of, BARE)) | word_set(
     "is was has had does doesn't isn't will won't can died can't quit put cut let split"
 )
+# Words before whom a clause is about.
+_LEADING_IN = lazy_pattern(
+    r"(?:(?:but|and|so|also|then|well|oh|yes|yeah|yep|no|nope|btw|fyi|by the way|actually|apparently|anyway|ok|okay|hey"
+    r"|hi|honestly|sadly|luckily|fortunately|unfortunately|sorry|funny|important|update|correction|wait|hold on|ps)\b"
+    r"[,:!]? )+",
+    re.IGNORECASE,
+)
+# Who speaks, as the subject of what follows, or as its owner: "my new job".
+_SPEAKING = lazy_pattern(
+    r"\b(?:I|[Ww]e|[Tt]he user(?: and others)?(?!')|(?:[Mm]y|[Oo]ur) (?:whole )?family)\b(?:'[a-z]+)?"
+)
+_MY = lazy_pattern(r"^(?:[Mm]y|[Oo]ur)\b")
+_MINE = lazy_pattern(r"(?:[Mm]y|[Oo]ur|[Tt]he user's)\b")
+_HAD = lazy_pattern(r"(?:home|flat|apartment|place|house|job|position|role|internship|gig|employer)\b")
+_WHOSE = lazy_pattern(r"\b(?:[Mm]y|[Oo]ur|[Tt]he user's) (?:[\w-]+ ){0,2}$")
+_DETERMINED = lazy_pattern(r"\b(?:an?|the|this|that|another|some|new)(?: [\w-]+){0,2} $")
+# Words that say when or how, and not who: "Since last year now".
+_NO_SUBJECT = lazy_pattern(
+    r"(?:\W*(?:\w+ly|now|still|just|also|so|and|but|back|again|yes|yeah|ok|okay|hi|hey|well|oh|btw|since|in|last|this|early"
+    r"|late|today|yesterday|years?|months?|weeks?|spring|summer|autumn|fall|winter|\d+)\b)*\W*",
+    re.IGNORECASE,
+)
+# Who else may come between: "I think the client is", "I heard Emma".
+_ANOTHER = lazy_pattern(
+    r"\b(?:he|she|they|it|you|who|that|which|these|those|there|people|(?:every|some)(?:one|body)"
+    r"|(?:the|my|our|your|his|her|their|an?|some|one|another|every|each|both|most|all) (?:[\w'-]+ ){0,2}?[\w'-]+"
+    r"|[A-Z][\w'-]*)\b"
+)
+_PARTS = lazy_pattern(r"\b(?:and|but|then|so)\b|[,;:–—]")
+# "My sister, who lives in".
+_WHICH = lazy_pattern(r"^ (?:who|that)\b")
 _BEFORE_A_NAME = lazy_pattern(rf"{_BEINGS}|named|called|name")
 _QUOTED = lazy_pattern(r'^[\w ]{1,60} (?:said|corrected "[^"]{1,300}"): "(?P<said>[^"]*)"')
 _DATES = lazy_pattern(r" \((?:about )?[\d, -]+\)")
@@ -318,34 +349,68 @@ def being(clause: str, me: str) -> Who:
 
 def subject(clause: str, me: str) -> Who:
     """Whom a clause is about: the speaker, unless it begins with somebody else."""
+    return _about(clause, me)[0]
+
+
+def _about(clause: str, me: str) -> tuple[Who, int]:
+    """Whom a clause is about, and the place behind the words at its beginning that say so; 0 if there are none."""
+    opened = _LEADING_IN.match(clause)
+    start = opened.end() if opened else 0
+    who, end = _named_first(clause[start:], me)
+    return who, start + end if end else 0
+
+
+def _named_first(clause: str, me: str) -> tuple[Who, int]:
     if kin := _OF_KIN.match(clause):
         owner = USER if kin["user"] else (kin["owner"] or me).casefold()
         which = kin["which"] if kin["which"] in _OF_ONE else ""
-        return Who(owner, kinship.canonical(kin["kin"]), which, _first(kin["name"]))
+        return Who(owner, kinship.canonical(kin["kin"]), which, _first(kin["name"])), kin.end()
     if theirs := _OF_THEIR_KIN.match(clause):
         owner = f"{me.casefold()}'s {kinship.canonical(theirs['owner'])}"
-        return Who(owner, kinship.canonical(theirs["kin"]), "", _first(theirs["name"]))
-    if _is_of_others(clause):
-        return NOBODY
+        return Who(owner, kinship.canonical(theirs["kin"]), "", _first(theirs["name"])), theirs.end()
+    if (others := _OTHERS.match(clause)) and _is_of_others(others):
+        return NOBODY, others.end()
     if called := _CALLED_AS_KIN.match(clause):
-        return Who(me.casefold(), kinship.canonical(called["kin"]))
+        return Who(me.casefold(), kinship.canonical(called["kin"])), called.end()
     small = clause.split(" ", 1)[0] in FIRST_NAMES
     named = _BY_NAME.match(clause[:1].upper() + clause[1:] if small else clause)
     if named and named["verb"] and (named["verb"] in _FINITE or is_past(named["verb"])):
         first = _first(named["name"])
         if first not in STOPWORDS and not is_past(first):
-            return Who(name=first)
-    return speaker(me)
+            return Who(name=first), named.end("name")
+    return speaker(me), 0
 
 
-def _is_of_others(clause: str) -> bool:
+def _is_of_others(match: re.Match[str]) -> bool:
     """Whether a clause is about people who are not named: "half my team quit", but not "my team meeting is off"."""
-    match = _OTHERS.match(clause)
-    if match is None:
-        return False
     following = match["next"] or "of"
     verb = following in _FINITE or following in BARE or is_past(following)
     return verb or following in _BEHIND_PEOPLE or following[0].isupper()
+
+
+def is_held(clause: str, start: int) -> bool:
+    """Whether what follows in a clause is so of whoever it is about: "I moved to", but not "the boss moved to".
+
+    Of the speaker, it is if they say "I", "my new job", or nothing but when.
+    """
+    _, end = _about(clause, USER)
+    pronoun = None if end else _HE_OR_SHE.match(clause)
+    own, before = not (end or pronoun), clause[:start]
+    if own and _MINE.match(clause, start):
+        return True
+    if _HAD.match(clause, start):  # "a flat in Rome"
+        if _WHOSE.search(before):
+            return own
+        before = _DETERMINED.sub("", before)
+    if pronoun:
+        end = pronoun.end()
+    elif own:
+        spoken = [*_SPEAKING.finditer(clause, 0, start + 4)]
+        if not spoken:
+            return _NO_SUBJECT.fullmatch(before) is not None
+        end = spoken[-1].end()
+    between = _WHICH.sub("", _PARTS.split(before[end:])[-1])
+    return _ANOTHER.search(between) is None and (own or _SPEAKING.search(between) is None)
 
 
 def speaker(me: str) -> Who:
@@ -387,13 +452,32 @@ _STATES = valued(_TABLE["state"])
 
 
 def slots(clause: str) -> Iterator[Slot]:
-    """The attributes that a clause gives a value to, in the first or third person; not what is unreal."""
-    yield from (slot for before, slot in values(clause, _STATES) if not is_unreal(before))
+    """The attributes that a clause gives a value to, in the first or third person; not what is unreal.
+
+    They are of whoever the clause is about; those of anybody or anything else have its name: "Mum's birthday".
+    """
+    for before, slot in values(clause, _STATES):
+        if not is_unreal(before) and is_held(clause, len(before)) and _may_be(slot):
+            yield slot
     told = clause if clause.startswith("The user") else third_person(clause, Subject())
     if told and (slot := contradictions.slot(told)) is not None:
-        # What a thing is, such as the meeting, says nothing of another one; whom a clause is about is known otherwise.
-        thing = f"{slot.subject} " if re.match(r"the (?!user\b)", slot.subject) else ""
-        yield Slot("", f"{thing}{slot.attribute}", slot.value, slot.kind, "")
+        holder = _LEADING_IN.sub("", slot.subject)
+        own = holder == "the user" or _is_first(holder, clause)
+        yield Slot("", slot.attribute if own else f"{holder} {slot.attribute}", slot.value, slot.kind, "")
+
+
+def _is_first(holder: str, clause: str) -> bool:
+    """Whether this is whom a clause is about, and nothing of theirs: "my sister", but not "my sister's flight"."""
+    end = _about(clause, USER)[1]
+    if not end:
+        return _HE_OR_SHE.match(clause) is not None and " " not in holder
+    named = _MY.sub("the user's", _LEADING_IN.sub("", clause[:end]))
+    return holder.replace(",", "") == named.casefold().replace(",", "")
+
+
+def _may_be(slot: Slot) -> bool:
+    """Whether this may be the value: nobody lives in Plan B."""
+    return slot.attribute != "live" or slot.value.isdisjoint(NO_PLACES)
 
 
 def values(clause: str, attributes: Sequence[Valued]) -> Iterator[tuple[str, Slot]]:

@@ -16,6 +16,9 @@ from langmem_tiers.language.words import FUNCTION_WORDS, LOOKED_AT, PLEASANTRIES
 CALENDAR = frozenset({*MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_WEEKDAYS}) | listed("names", "calendar")
 LANGUAGES = listed("names", "languages")
 PRODUCTS = listed("names", "products")
+NO_PLACES = PRODUCTS | CALENDAR | LANGUAGES | listed("names", "no_places")
+"""Words that name nothing that somebody can live in."""
+
 FIRST_NAMES = listed("names", "first_names")
 NOT_NAMES = FUNCTION_WORDS | PLEASANTRIES | QUESTION_WORDS | CALENDAR | LANGUAGES | listed("names", "sentence_openers")
 

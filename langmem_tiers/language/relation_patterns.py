@@ -12,7 +12,7 @@ from langmem_tiers.language.calendar import MONTH_NAMES, SHORT_MONTHS, SHORT_WEE
 from langmem_tiers.language.claims import Claim
 from langmem_tiers.language.clauses import OPENING_TIME
 from langmem_tiers.language.lazy_patterns import lazy_pattern
-from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NOT_NAMES, PRODUCTS
+from langmem_tiers.language.names import CALENDAR, FIRST_NAMES, LANGUAGES, NO_PLACES, NOT_NAMES, PRODUCTS
 from langmem_tiers.language.numbers import cardinals
 from langmem_tiers.language.rewriting import spelled_out
 from langmem_tiers.language.validity import StatedTime
@@ -103,7 +103,7 @@ def is_person(text: str) -> bool:
 def is_place(text: str) -> bool:
     """Whether a name after "live in" can be a place."""
     parts = set(text.casefold().replace(",", "").split())
-    return is_name(text) and parts.isdisjoint(PRODUCTS | _DEPARTMENTS | CALENDAR | LANGUAGES)
+    return is_name(text) and parts.isdisjoint(NO_PLACES | _DEPARTMENTS)
 
 
 def is_organisation(text: str) -> bool:

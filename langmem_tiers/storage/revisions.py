@@ -17,7 +17,7 @@ from langmem_tiers.storage.schema import drawers, revisions
 from langmem_tiers.storage.sealed_text import excerpt
 from langmem_tiers.storage.statements import among, here, insert_new, listed, numbered
 
-RULES = 2
+RULES = 3
 """The edition of the rules that find these sentences. What an older one found is read again in the background."""
 
 # The edition of the rules, and up to which drawer their sentences were read again, or that all were.
