@@ -95,6 +95,8 @@ _SPEAKING = lazy_pattern(
     r"\b(?:I|[Ww]e|[Tt]he user(?: and others)?(?!')|(?:[Mm]y|[Oo]ur) (?:whole )?family)\b(?:'[a-z]+)?"
 )
 _MY = lazy_pattern(r"^(?:[Mm]y|[Oo]ur)\b")
+# "My deadline" and "the new deadline" are the deadline.
+_NEW = lazy_pattern(r"^the (?:user's )?(?:(?:new|final|revised|updated|current) )?(?=.)")
 _MINE = lazy_pattern(r"(?:[Mm]y|[Oo]ur|[Tt]he user's)\b")
 _HAD = lazy_pattern(r"(?:home|flat|apartment|place|house|job|position|role|internship|gig|employer)\b")
 _WHOSE = lazy_pattern(r"\b(?:[Mm]y|[Oo]ur|[Tt]he user's) (?:[\w-]+ ){0,2}$")
@@ -463,7 +465,8 @@ def slots(clause: str) -> Iterator[Slot]:
     if told and (slot := contradictions.slot(told)) is not None:
         holder = _LEADING_IN.sub("", slot.subject)
         own = holder == "the user" or _is_first(holder, clause)
-        yield Slot("", slot.attribute if own else f"{holder} {slot.attribute}", slot.value, slot.kind, "")
+        attribute = slot.attribute if own else f"{_NEW.sub('the ', holder)} {slot.attribute}"
+        yield Slot("", attribute, slot.value, slot.kind, "")
 
 
 def _is_first(holder: str, clause: str) -> bool:

@@ -107,6 +107,10 @@ _PRESENT = re.compile(r"\W*(?:am|is|are|do|does|[a-z]*'(?:m|s|re|t))\b")
 _AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
 _NOT_ANEW = re.compile(rf"{_AHEAD.pattern}|n't\b|'d\b|\b(?:not|never|wish\w*|love to|tempted|used to)\b")
 _TWO_WORDS = 2
+# The topic of what is put off: the date that it is put off to is none of a change.
+_PUT_OFF = "appointment"
+# What stands behind the words that say which meeting is put off.
+_MEETINGS = frozenset(map(stem, ("meeting", "appointment", "call", "event", "session", "visit", "date", "time")))
 # Behind these words, the thing that is over is only told of in more detail: "the book club at work".
 _DETAIL = re.compile(r"(?:^| )(?:at|in|on|of|for|with|from|to|about|that|which|who|we|I)(?: |$)")
 # What is no one thing, or an activity of which any word may tell.
@@ -138,6 +142,7 @@ class _Ending:
     being: bool = False
     whole: bool = False
     personal: bool = False
+    put_off: bool = False
 
 
 _ENDINGS = tuple(
@@ -183,11 +188,13 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     since = validity.of_event(clause, said_at) or validity.of_state(clause, said_at).since
     who = _whose(clause, reading)
     ends = _ended(clause, reading)
+    put_off = any(each.topic == _PUT_OFF for each in ends)
     against = contrast(clause)
     begins = _FIRST_DAY.search(clause) and _day_ahead(clause, said_at)
     for each in (*ends, *_switched(clause, who), *_valued(clause if against is None else against.right, who)):
         planned = bool(begins) and (bool(each.renewed) or each.slot is not None)
-        yield replace(each, since=begins if begins and planned else since or each.since, planned=planned)
+        began = "" if put_off and each.slot is None else since
+        yield replace(each, since=begins if begins and planned else began or each.since, planned=planned)
     yield from _wrong(clause)
     if against is not None:
         yield from _contrasted(against, who, reading)
@@ -279,7 +286,9 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
         since = (reading.said.said_at - _NEW_FOR).date().isoformat() if mentions else ""
         return Revision(who=who, renewed=same_thing(renewed), since=since)
     owned = _OWNER.search(what) is not None
-    named = frozenset[str]() if owned else names_in(what)
+    # "Dentist moved to Monday": a capital at the beginning of a sentence makes no name.
+    opens = way.put_off and thing and clause.startswith(thing)
+    named = frozenset[str]() if owned or opens else names_in(what)
     if way.all:
         partners = names_in(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
         return Revision(who=who, named=named or partners, topic=way.topic)
@@ -289,6 +298,8 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     whole = thing or way.words or named or way.strict or owned
     head = "" if whole or len(meant) != _TWO_WORDS else _head(what)
     over = frozenset({head}) & meant or meant
+    if way.put_off:
+        who, over = who if owned or thing else ANYBODY, over - _MEETINGS or over
     return Revision(who=who, over=over, named=named, topic=way.topic, strict=way.strict or owned) if over else None
 
 
