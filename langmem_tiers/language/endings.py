@@ -287,7 +287,7 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
         return Revision(who=who, renewed=same_thing(renewed), since=since)
     owned = _OWNER.search(what) is not None
     # "Dentist moved to Monday": a capital at the beginning of a sentence makes no name.
-    opens = way.put_off and thing and clause.startswith(thing)
+    opens = way.put_off and bool(thing) and clause.startswith(thing)
     named = frozenset[str]() if owned or opens else names_in(what)
     if way.all:
         partners = names_in(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
