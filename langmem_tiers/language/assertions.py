@@ -462,11 +462,11 @@ def slots(clause: str) -> Iterator[Slot]:
         if not is_unreal(before) and is_held(clause, len(before)) and _may_be(slot):
             yield slot
     told = clause if clause.startswith("The user") else third_person(clause, Subject())
-    if told and (slot := contradictions.slot(told)) is not None:
-        holder = _LEADING_IN.sub("", slot.subject)
+    if told and (found := contradictions.slot(told)) is not None:
+        holder = _LEADING_IN.sub("", found.subject)
         own = holder == "the user" or _is_first(holder, clause)
-        attribute = slot.attribute if own else f"{_NEW.sub('the ', holder)} {slot.attribute}"
-        yield Slot("", attribute, slot.value, slot.kind, "")
+        attribute = found.attribute if own else f"{_NEW.sub('the ', holder)} {found.attribute}"
+        yield Slot("", attribute, found.value, found.kind, "")
 
 
 def _is_first(holder: str, clause: str) -> bool:
