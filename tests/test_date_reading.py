@@ -52,7 +52,20 @@ BARE = {
     "The wedding was on November 2nd.": "2024-11-02",
     "We finally found a flat, moving in on August 1.": "2025-08-01",
     "I bought tickets to Crete, flying on June 12.": "2025-06-12",
+    "My flight is on 22 dec.": "2025-12-22",
+    "I start at Bosch on 1 december.": "2025-12-01",
+    "I have the car until Tuesday.": "2025-04-22",
 }
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["I had a steak for the first time in ten years.", "I've been to Rome for the third time in five years."],
+)
+def test_a_stretch_in_which_something_happened_once_is_no_time_to_come(alice, sentence):
+    say(alice, sentence, at=APRIL)
+    alice.mine()
+    assert [each.entry.content[-3:] for each in alice.knowledge.search("", limit=5)] == ["rs."]
 
 
 @pytest.mark.parametrize("sentence", BARE)

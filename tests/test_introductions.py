@@ -93,6 +93,11 @@ def test_a_job_that_follows_a_name_without_more_words_is_that_of_the_user(told, 
         ("I live in Graz, where is the next swimming pool?", "The user lives in Graz."),
         ("I have a dog, how do I train him?", "The user has a dog."),
         ("I live in Graz - any ideas for a hike?", "The user lives in Graz."),
+        ("Important: I'm allergic to penicillin.", "The user is allergic to penicillin."),
+        ("btw im allergic to penicillin", "The user is allergic to penicillin."),
+        ("Oh and I'm allergic to penicillin!", "The user is allergic to penicillin."),
+        ("FYI my wife is allergic to shrimp", "The user's wife is allergic to shrimp."),
+        ("Remember: I'm vegan.", "The user is vegan."),
     ],
 )
 def test_what_a_sentence_tells_before_it_asks_is_kept(told, text, content):

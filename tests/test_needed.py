@@ -186,6 +186,65 @@ def test_food_is_chosen_by_what_was_only_said_about_diet(alice, message):
     assert "tram" not in block
 
 
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ("I don't drink alcohol.", "suggest a cocktail"),
+        ("I'm pregnant, 14 weeks.", "book a restaurant for Saturday"),
+        ("So no alcohol and no raw fish for me.", "What should I cook tonight?"),
+        ("yeah no beer either", "recommend a beer"),
+        ("I hate coriander.", "recipe for salsa"),
+        ("My son Theo is allergic to peanuts.", "christmas lunch menu?"),
+    ],
+)
+def test_what_somebody_must_not_or_will_not_eat_or_drink_comes_with_food_and_drinks(alice, told, message):
+    say(alice, told, session="a")
+    assert told in shown(alice, message)
+
+
+def test_an_allergy_at_home_comes_before_newer_diets_of_others(alice, clock):
+    for told in (
+        "My son Theo is allergic to peanuts.",
+        "Nadia's daughter is allergic to eggs.",
+        "My colleague Ben is vegan.",
+        "My sister gave up sugar.",
+        "My neighbour is vegetarian now.",
+        "My cousin stopped eating meat.",
+    ):
+        say(alice, told, session=told)
+        clock.tick(86_400)
+    assert "Theo" in shown(alice, "What should I cook tonight?")
+
+
+def test_a_bar_of_a_chart_and_a_glass_are_no_food(alice):
+    say(alice, "I'm allergic to peanuts.", session="a")
+    assert shown(alice, "Give me a bar chart of these numbers: 3, 4, 5.") == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ("My wife is called Elif, she likes gardening.", "gift for elif"),
+        ("Kettleworks pays 95 euros an hour.", "Draft an invoice for Kettleworks"),
+        ("My landlord Mr. Haas has not fixed the heating.", "write to my landlord"),
+        ("Holly does the pickups until Christmas.", "text Holly that I'm late"),
+        ("My brother Emre broke his leg.", "call emre"),
+        ("We fly to Istanbul on December 22.", "packing list for istanbul"),
+    ],
+)
+def test_an_errand_for_somebody_or_something_gets_what_is_known_of_them(alice, told, message):
+    say(alice, "The tram was late again.", "I painted the shed green.", session="a")
+    say(alice, told, session="b")
+    assert told in shown(alice, message)
+    assert "tram" not in shown(alice, message)
+
+
+@pytest.mark.parametrize("message", ["call me", "write a poem", "send it to me", "make a plan for the weekend"])
+def test_an_errand_that_names_nobody_gets_nothing(alice, message):
+    say(alice, "My brother Emre broke his leg.", "Kettleworks pays 95 euros an hour.", session="a")
+    assert shown(alice, message) == ""
+
+
 def test_who_never_told_of_their_diet_gets_nothing_with_a_dinner(alice):
     say(alice, "I quit my choir on Friday, we eat at eight.", "We stopped at Riga.", session="a")
     assert shown(alice, "Suggest a dinner.") == ""

@@ -49,6 +49,11 @@ _CLUE = named_pattern("dates", "clue", events=any_of(alternatives("words", "even
 _SENTENCE_ENDS = re.compile(r"[.!?;](?=\s|$)|\n")
 _CLUES_WITHIN = 200  # characters
 _FOR = re.compile(r"\bfor (?:the )?$")
+_UNTIL = re.compile(r"\b(?:until|till|til) (?:the )?(?:[\w.]+(?: [\w.]+)?)?$")
+# "For the first time in ten years" and "I haven't been there in two years" name no day to come.
+_ALL_THAT_TIME = re.compile(
+    r"\b(?:times?|once|twice|never|(?:have|has|had|did)(?:n't| not)|best|worst|longest|only)\b[^.,;]*$", re.IGNORECASE
+)
 # What was booked "on" a day that is just gone was booked that day, else it is booked for that day.
 _JUST_GONE = timedelta(days=31)
 
@@ -131,7 +136,8 @@ def _side(match: re.Match[str], side: Side | None) -> _Side | None:
     after = _SENTENCE_ENDS.split(text[stop : stop + _CLUES_WITHIN])[0]
     *_, last = [None, *_clues(before)]
     said = last or next(_clues(after), side)
-    return "ahead" if said == "booked" and _FOR.search(before) else said
+    lasts = last is None and _UNTIL.search(f"{before}{match[0]}")
+    return "ahead" if lasts or (said == "booked" and _FOR.search(before)) else said
 
 
 def _clues(words: str) -> Iterator[_Side]:
@@ -230,6 +236,12 @@ def _shifted(spoken: date, count: int, unit: str) -> str:
     return _days_off(spoken, count * table("units")[unit]["days"])
 
 
+def _in_so_long(match: re.Match[str], spoken: date, side: Side | None) -> str:
+    if _ALL_THAT_TIME.search(match.string, max(0, match.start() - _CLUES_WITHIN), match.start()):
+        return ""
+    return _shifted(spoken, counted(match[1]), match[2])
+
+
 _MEANS: dict[str, Callable[[re.Match[str], date, Side | None], str]] = {
     "year first": lambda match, spoken, side: date(*map(int, match.groups())).isoformat(),
     "day first": lambda match, spoken, side: date(int(match[3]), int(match[2]), int(match[1])).isoformat(),
@@ -241,7 +253,7 @@ _MEANS: dict[str, Callable[[re.Match[str], date, Side | None], str]] = {
     "weekday": _weekday,
     "span": lambda match, spoken, side: _shifted(spoken, _DIRECTIONS[match[1]], match[2]),
     "ago": lambda match, spoken, side: _shifted(spoken, -counted(match[1]), match[2]),
-    "ahead": lambda match, spoken, side: _shifted(spoken, counted(match[1]), match[2]),
+    "ahead": _in_so_long,
     "year": lambda match, spoken, side: match[1],
 }
 

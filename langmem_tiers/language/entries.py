@@ -131,7 +131,7 @@ def _of_request(reading: Reading, what: str) -> Iterator[Proposal]:
 
     An instruction to the agent is stored as how the user wants to be treated.
     """
-    if speech_acts.is_unreal(what) or len(what.split()) < _LEAST_WORDS:
+    if speech_acts.is_unreal(what):
         return
     clause = trimmed(what)
     to_agent = speech_acts.speaks_to_somebody(clause)
@@ -140,6 +140,8 @@ def _of_request(reading: Reading, what: str) -> Iterator[Proposal]:
     part = replace(reading.sentence, text=what, start=reading.sentence.stop - len(what))
     if found := [*_of_text(replace(reading, sentence=part), what)]:
         yield from found
+        return
+    if len(what.split()) < _LEAST_WORDS:
         return
     yield _proposal(
         reading,

@@ -38,7 +38,8 @@ class Need(NamedTuple):
     not needed for a question about the past. For a list, they are in `every` message that tells of one, which has a tag
     of the kind `tag` if one is given, and in relations by one of `predicates`; what is `lasting` may have been told
     outside the time that is asked about. A question about what is `ahead` needs what was told of days to come. Of what
-    is `plainly` told, nothing stands in for what was never said so.
+    is `plainly` told, nothing stands in for what was never said so. Messages with what is `foremost` come first, and those
+    about people who stand `aside` last: a child's allergy before a neighbour's diet.
     """
 
     topics: frozenset[Topic]
@@ -52,6 +53,14 @@ class Need(NamedTuple):
     tag: str = ""
     predicates: frozenset[str] = frozenset()
     plainly: bool = False
+    foremost: re.Pattern[str] | None = None
+    aside: re.Pattern[str] | None = None
+
+    def rank(self, text: str) -> int:
+        """How soon a message of the user comes among those that tell something of the kind: 0 is first."""
+        first = self.foremost is None or self.foremost.search(text) is not None
+        aside = self.aside is not None and self.aside.search(text) is not None
+        return 2 * (not first) + aside
 
     def is_told(self, text: str) -> bool:
         """Whether a message of the user tells something of the kind, rather than asking for it."""
@@ -190,6 +199,8 @@ def _needs() -> tuple[tuple[re.Pattern[str], Need], ...]:
                 tag=each.get("tag", ""),
                 predicates=word_set(each.get("predicates", "")),
                 plainly=each.get("plainly", False),
+                foremost=re.compile(each["foremost"], re.IGNORECASE) if "foremost" in each else None,
+                aside=re.compile(written_out(each["aside"], parts), re.IGNORECASE) if "aside" in each else None,
             ),
         )
         for each in _TABLE["need"]

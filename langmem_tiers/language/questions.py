@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -15,7 +15,7 @@ from langmem_tiers.language.dates import Side, times
 from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.numbers import counted
 from langmem_tiers.language.periods import When, after, span, written
-from langmem_tiers.language.word_lists import listed, named_pattern, named_patterns, table
+from langmem_tiers.language.word_lists import finds, listed, named_pattern, named_patterns, table
 from langmem_tiers.language.words import FIRST_PERSON, LOOKED_AT, meaningful_words, words
 
 _LOOKED_AT = 2000
@@ -158,6 +158,13 @@ def asked_about(query: str) -> str | None:
     found = _ABOUT.search(asked)
     whom = asked[found.end() :] if found else ""
     return whom if 0 < len(whom) <= _LONGEST_MENTION and _CLAUSE_END.search(whom) is None else None
+
+
+is_errand = finds("questions", "errand")
+"""Whether a message asks for something to be done for somebody or something named: "Draft an email to Brightwater"."""
+
+ERRANDS = listed("words", "errands")
+"""Words that say what an errand is, and not whom or what it is about."""
 
 
 def names_someone(mention: str) -> bool:

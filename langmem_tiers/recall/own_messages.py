@@ -105,6 +105,7 @@ def _of_needs(source: SpaceSnapshot, sought: Sequence[Need]) -> OwnMessages:
     ordered = sorted(newest, key=lambda number: newest[number].said_at, reverse=True)
     told = [number for number in ordered if any(need.is_told(newest[number].content) for need in sought)]
     told = [number for number in told if number in naming] or told
+    told.sort(key=lambda number: min(need.rank(newest[number].content) for need in sought))
     if told or all(need.plainly for need in sought):
         return OwnMessages(_fits(told))
     named = [number for number in ordered if number in naming and not asks(newest[number].content)]

@@ -11,7 +11,14 @@ from typing import Any
 from langmem_tiers.content import content_hash
 from langmem_tiers.language.impersonal import is_impersonal, is_of_agent
 from langmem_tiers.language.needs import Need, is_list, needed_for
-from langmem_tiers.language.questions import asked_about, asks_for_latest, asks_for_several, names_someone
+from langmem_tiers.language.questions import (
+    ERRANDS,
+    asked_about,
+    asks_for_latest,
+    asks_for_several,
+    is_errand,
+    names_someone,
+)
 from langmem_tiers.language.word_lists import listed
 from langmem_tiers.language.words import STOPWORDS, asks_about_oneself, is_trivial, searchable, words
 from langmem_tiers.settings import RecallSettings, Settings
@@ -149,7 +156,9 @@ def parse(text: str, trivial_words: int) -> Query:
     clean = searched(text)
     found = dict.fromkeys(words(searchable(clean[:_LONGEST])))
     telling, needs = [word for word in found if word not in STOPWORDS], needed_for(clean)
-    terms = [word for word in telling if word not in _ASKING] or telling or found
+    errand = is_errand(clean[:_LONGEST])
+    passed_over = _ASKING | ERRANDS if errand else _ASKING
+    terms = [word for word in telling if word not in passed_over] or telling or found
     ahead = any(need.ahead for need in needs)
     # "Anything on in May?" is about no "in May".
     about = None if ahead else asked_about(clean)
@@ -159,7 +168,7 @@ def parse(text: str, trivial_words: int) -> Query:
         text=clean,
         content_hash=content_hash(clean),
         terms=tuple(terms),
-        trivial=not needs and about is None and says_nothing(clean, trivial_words),
+        trivial=not (needs or errand) and about is None and says_nothing(clean, trivial_words),
         several=several,
         # A list or a count needs the older ones as well.
         latest=not several and asks_for_latest(clean),
