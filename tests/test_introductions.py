@@ -133,10 +133,35 @@ def test_what_is_asked_or_unsure_is_not_told(told, text):
         "I live in Graz - is that sentence right?",
         "I'm writing a bio: I'm 34, live in Graz and work as a spy.",
         "I'm playing Zoe, live in Graz and have two kids in the show.",
+        "Let's role-play. I'm a customer and you're the waiter. I live in Graz.",
+        "Let me talk as Zoe for a moment. I'm Zoe. I live in Graz.",
+        "Scene: a bar at night. I live in Graz.",
+        "My character's backstory: I live in Graz and work as a thief.",
+        "For the interview practice: I am Tom, I live in Graz.",
+        "What do you think of this bio for my friend? I'm Pete, I live in Graz.",
+        "Can you shorten this? I am a passionate manager. I live in Graz.",
+        "In the game I'm a witch and I live in Graz.",
+        "I lied to my date, I said I live in Graz.",
     ],
 )
 def test_what_is_said_by_others_in_a_game_or_as_words_is_not_told(told, text):
     assert "The user lives in Graz." not in told(text)[0]
+
+
+def test_a_part_that_is_played_goes_on_in_the_next_messages_until_it_is_left(alice):
+    for text in (
+        "Let me talk as Zoe for a bit. I'm Zoe.",
+        "I live in Graz and I have a dog called Moos.",
+        "OK, out of character again: we have three hens.",
+        "I live in Lund.",
+    ):
+        alice.track([Turn(role="user", content=text), Turn(role="assistant", content="Nice.")], session="s")
+    alice.mine()
+    origins = [each.origin for each in alice.drawers() if each.role == "user"]
+    assert origins == ["user", "quoted", "user", "user"]
+    kept = [each.entry.content for each in alice.knowledge.search("", limit=20)]
+    assert "The user lives in Lund." in kept
+    assert not any(name in each for each in kept for name in ("Graz", "Moos", "Zoe"))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from langmem_tiers.language.quotation_signs import LONGEST_LINE, PAIRS, lines_of
 from langmem_tiers.language.quotations import quotations
 from langmem_tiers.language.quoted_lines import announces_more, fences, never_ends
 from langmem_tiers.language.quoted_spans import left_open
+from langmem_tiers.language.roles import leaves_part, plays_on
 from langmem_tiers.language.word_lists import named_pattern
 
 _LONGEST_OF_ONES_OWN = 40  # words
@@ -41,6 +42,8 @@ def goes_on(before: Sequence[str], text: str, *, whole: bool = False) -> bool:
         >>> goes_on(["Here is the mail:"], "Never mind, I'll paste it later.")
         False
     """
+    if any(map(plays_on, before)):
+        return not (leaves_part(text) or any(map(leaves_part, before[1:])) or _in_own_voice(text))
     if announces_more(lines_of(before[-1][-_LOOKED_AT:])) or _is_open("\n".join(before)):
         return not _in_own_voice(text)
     return _is_next_part(before[-1], text, whole=whole)

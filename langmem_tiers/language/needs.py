@@ -38,8 +38,8 @@ class Need(NamedTuple):
     not needed for a question about the past. For a list, they are in `every` message that tells of one, which has a tag
     of the kind `tag` if one is given, and in relations by one of `predicates`; what is `lasting` may have been told
     outside the time that is asked about. A question about what is `ahead` needs what was told of days to come. Of what
-    is `plainly` told, nothing stands in for what was never said so. Messages with what is `foremost` come first, and those
-    about people who stand `aside` last: a child's allergy before a neighbour's diet.
+    is `plainly` told, nothing stands in for what was never said so. Messages with what is `foremost` come first, and
+    those about people who stand `aside` last: a child's allergy before a neighbour's diet.
     """
 
     topics: frozenset[Topic]

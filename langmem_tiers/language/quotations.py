@@ -31,6 +31,7 @@ from langmem_tiers.language.quotation_signs import (
 from langmem_tiers.language.quoted_lines import asked_about, passages
 from langmem_tiers.language.quoted_spans import inline, tagged
 from langmem_tiers.language.remembering import remembered
+from langmem_tiers.language.roles import spoken_as_another
 from langmem_tiers.language.sentences import Sentence, sentences
 from langmem_tiers.types import Drawer
 
@@ -43,10 +44,11 @@ def quotations(text: str) -> tuple[Quotation, ...]:
         >>> [each.origin for each in quotations("Anna wrote:\n> I moved to Porto.")]
         ['Anna']
     """
-    if not _may_quote(text):
+    played = [(start, stop, _TEXT, "") for start, stop in spoken_as_another(text)]
+    if not (played or _may_quote(text)):
         return ()
     lines = lines_of(text)
-    blocks = [*tagged(text, lines), *passages(lines)]
+    blocks = [*tagged(text, lines), *passages(lines), *played]
     covered = _joined(blocks)
     found = (*covered, *inline(text, lines, covered)) or (*asked_about(lines),)
     return tuple(sorted(found, key=lambda each: each.start))
@@ -194,6 +196,7 @@ def origins(quoted: Iterable[Quotation]) -> str:
     return " and ".join(dict.fromkeys(each.origin for each in quoted))
 
 
+_TEXT: Kind = "text"
 _HINTS = re.compile('[\n:>＞`<"＂“❝„«»「『‹›‘‚：\\[{]')
 _SINGLE_OPENS = re.compile(r"'(?<!\w')\w")
 
