@@ -110,6 +110,26 @@ def test_what_follows_a_sentence_that_tells_and_orders_is_kept(told):
 
 
 @pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Keep your answers short please.", "Keep your answers short."),
+        ("No emojis please.", "No emojis."),
+        ("Use British spelling from now on.", "Use British spelling from now on."),
+        ("Please stop using bullet points.", "Please stop using bullet points."),
+        ("Use metric units.", "Use metric units."),
+        ("Stop apologising.", "Stop apologising."),
+    ],
+)
+def test_how_the_agent_is_to_write_is_a_rule_for_it(told, text, rule):
+    assert f'The user said: "{rule}"' in told(text)[0]
+
+
+@pytest.mark.parametrize("text", ["No onions please.", "No problem.", "No idea, sorry.", "Use a hammer.", "Keep it up!"])
+def test_what_is_said_of_a_single_thing_is_no_rule_for_the_agent(told, text):
+    assert not any(each.startswith("The user said") for each in told(text)[0])
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "I live in Graz, don't I?",
