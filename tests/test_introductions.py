@@ -124,7 +124,9 @@ def test_how_the_agent_is_to_write_is_a_rule_for_it(told, text, rule):
     assert f'The user said: "{rule}"' in told(text)[0]
 
 
-@pytest.mark.parametrize("text", ["No onions please.", "No problem.", "No idea, sorry.", "Use a hammer.", "Keep it up!"])
+@pytest.mark.parametrize(
+    "text", ["No onions please.", "No problem.", "No idea, sorry.", "Use a hammer.", "Keep it up!"]
+)
 def test_what_is_said_of_a_single_thing_is_no_rule_for_the_agent(told, text):
     assert not any(each.startswith("The user said") for each in told(text)[0])
 
