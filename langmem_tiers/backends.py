@@ -33,13 +33,29 @@ class Backend(ABC):
     unerased: tuple[str, ...] = ()
     """What of deleted records stays a while where nothing here can erase it, each with what to do about it."""
 
+    def require_there(self) -> None:
+        """Check that the place is still there, if that can be told without waiting.
+
+        Raises:
+            StorageError: it is gone.
+        """
+        return
+
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """The names of all spaces, sorted."""
+        """The names of all spaces, sorted.
+
+        Raises:
+            StorageError: the place is gone.
+        """
 
     @abstractmethod
     def has(self, name: str) -> bool:
-        """Whether a space of this name exists; never begins one."""
+        """Whether a space of this name exists; never begins one.
+
+        Raises:
+            StorageError: the place is gone.
+        """
 
     @abstractmethod
     def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:
@@ -95,12 +111,18 @@ class FolderBackend(Backend):
         self.where = str(path)
         self._settings = settings
 
+    def require_there(self) -> None:
+        """Check that the folder was neither moved nor deleted."""
+        folder.require_there(self.path)
+
     def names(self) -> tuple[str, ...]:
         """The names of all spaces, sorted."""
+        self.require_there()
         return folder.space_names(self.path)
 
     def has(self, name: str) -> bool:
         """Whether a space of this name exists."""
+        self.require_there()
         return folder.has_space(self.path, name)
 
     def open(self, name: str, *, model: str | None, graph: GraphSettings) -> SpaceStore:

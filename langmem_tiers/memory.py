@@ -211,7 +211,11 @@ class Memory(Runtime):
         return self.space(name, agent=agent, fallbacks=fallbacks, settings=settings, caller=caller)
 
     def spaces(self) -> tuple[str, ...]:
-        """Return the names of all spaces in the folder."""
+        """Return the names of all spaces in the folder.
+
+        Raises:
+            StorageError: It was moved or deleted since the memory was opened.
+        """
         return self.backend.names()
 
     def health(self) -> Health:
@@ -342,7 +346,8 @@ class Memory(Runtime):
             AlreadyThere: Something is at `target`; it is not overwritten.
             MissingUser, InvalidSpace, UnknownSpace: There is no such user.
             DiskFull, FolderNotWritable: It could not be written; nothing is left of it.
-            StorageError: The only space, or all, cannot be read. Else such spaces are in the report's `left_out`.
+            StorageError: The only space, or all, cannot be read, or the memory's folder is gone. Else such spaces are
+                in the report's `left_out`.
             BackupDamaged: It could not be restored, such as for a prompt with a line break in its name; none is made.
         """
         from langmem_tiers.transfer import backups

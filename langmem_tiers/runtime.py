@@ -305,6 +305,7 @@ class Runtime:
     def finish(self, names: set[str] | None, timeout: float | None) -> bool:
         """Do or await the background work of some spaces, or of all on disk; on a server, of all used here."""
         self._require_open()
+        self.backend.require_there()
         if self.backend.queue is not None and self._used is not None:
             return self._finish_on_server(self.backend.queue, self._used, names, timeout)
         if self._worker is None:

@@ -337,6 +337,12 @@ def _nodes(memory):
         lambda memory: memory.user("bob").track([Turn(role="user", content="Lost.")], session="friday"),
         lambda memory: TieredChatMessageHistory(memory.user("alice"), "friday").add_user_message("Lost."),
         lambda memory: recall_runnable(memory, on_error="raise").invoke(QUESTION, run()),
+        lambda memory: memory.backup(memory.path.with_name("copy.tar")),
+        lambda memory: memory.backup(memory.path.with_name("copy.tar"), users=["alice"]),
+        lambda memory: memory.spaces(),
+        lambda memory: memory.dream(),
+        lambda memory: memory.flush(),
+        lambda memory: memory.delete_user("alice", confirm=True),
     ],
 )
 @pytest.mark.parametrize("made_again", [False, True])
@@ -350,6 +356,7 @@ def test_a_folder_that_was_deleted_under_an_open_memory_is_told_of(door, made_ag
         with pytest.raises(StorageError, match=r"The folder .* is gone"):
             door(memory)
     assert not folder.exists() or [*folder.iterdir()] == []
+    assert {each.name for each in tmp_path.iterdir()} <= {"gone"}
 
 
 def test_without_mcp_the_extra_is_named(monkeypatch, alice):

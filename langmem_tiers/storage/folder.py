@@ -133,9 +133,8 @@ def space_folder(memory: Path, name: str) -> Path:
         DatabaseDamaged: the space existed before, and its database is gone.
     """
     folder = memory / "spaces" / folder_name(name)
+    require_there(memory)
     with translated(folder):
-        if not (memory / _MARK).exists():
-            raise gone(memory)
         private_files.make_folder(folder)
         private_files.secure_itself(folder.parent)
         private_files.secure(folder)
@@ -157,6 +156,17 @@ def mark_space(folder: Path, name: str) -> None:
         mark = folder / _SPACE_MARK
         if not mark.exists() or _name_in(mark) is None:
             _write_mark(mark, {"space": name})
+
+
+def require_there(memory: Path) -> None:
+    """Check that the folder of an open memory is still there.
+
+    Raises:
+        StorageError: it is gone, or cannot be read.
+    """
+    with translated(memory):
+        if not (memory / _MARK).exists():
+            raise gone(memory)
 
 
 def gone(folder: Path) -> StorageError:

@@ -32,7 +32,7 @@ from langmem_tiers.naming import folder_name
 from langmem_tiers.settings_layers import FILE
 from langmem_tiers.storage import copies
 from langmem_tiers.storage.errors_border import translated
-from langmem_tiers.storage.folder import DATABASE, DRAFT_LOCK, MOVED_AWAY, draft_name, own_folder
+from langmem_tiers.storage.folder import DATABASE, DRAFT_LOCK, MOVED_AWAY, draft_name, own_folder, require_there
 from langmem_tiers.storage.migrations import MIGRATIONS
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.transfer.backup_files import (
@@ -125,6 +125,7 @@ def back_up(
         making = _Making(context, folder, work, clock, advance or _unseen)
         manifest, left_out = making.run(spaces, target, prompts, whole=whole)
         unpack(making.made, read_manifest(making.made), None)
+        require_there(folder)  # what is made is listed there
         with translated(target):
             if target.is_dir():
                 target.rmdir()
