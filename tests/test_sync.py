@@ -745,6 +745,27 @@ def test_a_crash_between_the_memory_and_the_files_adds_nothing_twice(alice, fold
     assert alice.sync(folder).unchanged == 1
 
 
+def test_a_first_sync_that_is_cut_off_is_gone_on_with(alice, memory, folder, monkeypatch):
+    _tea(alice)
+    alice.knowledge.save("The user sails.", category="sport", origin="user")
+    write = folders.SyncFolder.write
+
+    def cut_off(self, path, data, *, replaces):
+        if _files(folder):
+            raise KeyboardInterrupt
+        return write(self, path, data, replaces=replaces)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(folders.SyncFolder, "write", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            alice.sync(folder)
+    with pytest.raises(NotASyncFolder, match="another space"):
+        memory.user("bob").sync(folder)
+    report = alice.sync(folder)
+    assert (len(report.to_folder), report.unchanged, report.settled) == (1, 1, True)
+    assert len(_files(folder)) == 2
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_folder_that_cannot_be_written_is_a_named_error(alice, folder):
     folder.mkdir()

@@ -207,6 +207,13 @@ class SyncFolder:
                 if not any(here.iterdir()):
                     here.rmdir()
 
+    def claim(self) -> None:
+        """Record before the first sync that the folder is this space's, so that one that is cut off can be repeated."""
+        with translated(self._state):
+            known = self._state.exists()
+        if not known:
+            self.save({})
+
     def save(self, bases: Mapping[str, Base]) -> None:
         """Record how everything is now; nothing is written if it is recorded already."""
         items = {key: asdict(bases[key]) for key in sorted(bases)}

@@ -1,7 +1,7 @@
 """One sync: read both sides, decide, take the folder's changes into the memory, then bring the files up to date.
 
 A sync can stop anywhere and be repeated: what both sides say alike needs no doing, so the state, which is recorded
-last, only has to tell who changed what differs.
+last, only has to tell who changed what differs. The first one begins by recording whose the folder is.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ class _Sync:
         first = self._plan(memory, found)
         if dry_run:
             return self._report(first, plan.steps(first.to_memory), plan.steps(first.to_folder), dry_run=True)
+        self._folder.claim()
         for intent in first.to_memory:
             self._take(intent, found)
         # Taking an entry may merge it with another one or put one aside: the files follow what is known now.
