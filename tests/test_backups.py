@@ -699,6 +699,38 @@ def test_a_mistake_is_one_line_on_standard_error(run, words):
     assert "Traceback" not in err
 
 
+KILLED_BACKUP = """
+import os, signal
+from langmem_tiers import Memory
+
+with Memory.open({folder!r}, embedder=None, background=False) as memory:
+    memory.backup({target!r}, advance=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_what_a_killed_backup_left_goes_with_the_next_one_under_any_name(grown, tmp_path, warm_python):
+    script = tmp_path / "backup.py"
+    script.write_text(KILLED_BACKUP.format(folder=str(grown.path), target=str(tmp_path / "monday.tar.gz")))
+    assert warm_python.run(script).returncode != 0
+    (left,) = tmp_path.glob(".monday.tar.gz.*")
+    assert (left / "memory.db").stat().st_size
+    with backups.draft(tmp_path / "tuesday.tar") as at_work:
+        (at_work / "made").write_text("Somebody is making it.")
+        grown.backup(tmp_path / "wednesday.tar.gz")
+        assert (at_work / "made").exists()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("held", [[], ["made", "moved_away"], ["memory.db", "thesis.tex"]])
+def test_what_may_be_needed_is_not_taken_for_what_a_killed_backup_left(grown, tmp_path, held):
+    other = tmp_path / ".other.0123abcd"
+    other.mkdir()
+    for name in ["draft.lock", *held]:
+        (other / name).write_text("x")
+    grown.backup(tmp_path / "copy.tar")
+    assert len([*other.iterdir()]) == 1 + len(held)
+
+
 def test_no_draft_is_left_behind(grown, tmp_path):
     for ending in ENDINGS:
         grown.backup(tmp_path / f"copy{ending}")

@@ -64,6 +64,9 @@ LIST = "backups.json"
 _LARGEST_LIST = 32 << 20
 _MARK = "langmem-tiers.json"
 _SPACE_MARK = "space.json"
+_DRAFT = re.compile(r"\..{1,60}\.[0-9a-f]{8}", re.DOTALL)
+# What a draft holds beside its lock, and beside the database that is being copied.
+_IN_DRAFTS = {"made", "file", "memory", MANIFEST, _SPACE_MARK}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,7 +173,7 @@ def _require_free(target: Path, folder: Path) -> None:
 def draft(target: Path) -> Iterator[Path]:
     """A new folder beside `target` for what is not finished; it is removed in any case.
 
-    So are those of processes that were killed.
+    So are those in the same folder of processes that were killed.
     """
     work = target.with_name(f"{draft_name(target)}{secrets.token_hex(4)}")
     lock = private_files.lock(work / DRAFT_LOCK)
@@ -187,14 +190,28 @@ def draft(target: Path) -> Iterator[Path]:
 
 
 def _sweep(target: Path) -> None:
-    """Remove the drafts of killed processes, but for one that says where the memory was moved to that is missing."""
-    named = re.compile(rf"{re.escape(draft_name(target))}[0-9a-f]{{8}}")
-    missing = not os.path.lexists(target)
+    """Remove the drafts of killed processes beside `target`: each holds a memory in plain text."""
     for each in target.parent.iterdir():
-        held = each / DRAFT_LOCK
-        if named.fullmatch(each.name) and held.is_file() and not (missing and (each / MOVED_AWAY).exists()):
-            with suppress(OSError), private_files.lock(held, timeout=0):  # somebody works on it, or owns it
-                shutil.rmtree(each, ignore_errors=True)
+        with suppress(OSError):  # somebody works on it, or owns it
+            if _DRAFT.fullmatch(each.name) and _is_draft(each, target):
+                private_files.require_own(each)
+                with private_files.lock(each / DRAFT_LOCK, timeout=0):
+                    shutil.rmtree(each, ignore_errors=True)
+
+
+def _is_draft(folder: Path, target: Path) -> bool:
+    """Whether a folder is a draft that nobody needs, if nobody works on it.
+
+    One that says where the memory was moved to that is missing is needed.
+    """
+    names = {each.name for each in folder.iterdir()}
+    if DRAFT_LOCK not in names:
+        return False
+    if folder.name[:-8] == draft_name(target):
+        return MOVED_AWAY not in names or os.path.lexists(target)
+    # With the lock alone it may be one that is beginning, of which the lock is not held yet.
+    held = names - {DRAFT_LOCK}
+    return bool(held) and all(name in _IN_DRAFTS or name.startswith(DATABASE) for name in held)
 
 
 def _unseen(_done: int, _total: int | None) -> None:
