@@ -185,6 +185,37 @@ def test_a_damaged_file_is_named_with_the_way_out_and_not_offered_again(tmp_path
     assert not embedder.available()
 
 
+TOO_LITTLE_MEMORY = """
+import resource
+from pathlib import Path
+
+import onnxruntime, tokenizers
+from langmem_tiers.errors import EmbeddingUnavailable
+from langmem_tiers.models.minilm import MiniLM
+
+embedder = MiniLM()
+if {loaded}:
+    embedder.prepare()
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + {left}, used + {left}))
+try:
+    embedder.embed_documents(["How much is left? " * 100] * 60)
+except EmbeddingUnavailable as error:
+    print(error, embedder.available())
+"""
+
+
+@pytest.mark.model
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the limit has no effect")
+@pytest.mark.parametrize(("loaded", "left"), [(False, 70_000_000), (True, 10_000_000)])
+def test_too_little_memory_is_not_taken_for_a_damaged_model(loaded, left):
+    script = TOO_LITTLE_MEMORY.format(loaded=loaded, left=left)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("There is too little memory for the model")
+    assert "Delete" not in done.stdout
+    assert done.stdout.endswith("True\n")
+
+
 @pytest.mark.model
 def test_a_repaired_model_is_loaded_by_the_next_prepare(minilm, tmp_path):
     embedder = damaged(tmp_path, "{")

@@ -10,7 +10,7 @@ import logging
 import os
 import tarfile
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,8 @@ KEPT_FOR_MANY = 60.0
 # Seconds that documents give way to replies at most, so that they are embedded however many there are.
 LONGEST_WAY = 0.25
 HEAD_CHARACTERS = 20_000
+# What ONNX Runtime says where it cannot have the memory that it asks for.
+_OUT_OF_MEMORY = ("bad_alloc", "Failed to allocate", "Cannot allocate memory")
 _CORES = os.cpu_count() or 1
 FILES = ("config.json", "model.onnx", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
 
@@ -151,7 +153,17 @@ class MiniLM:
         if not self._on_disk():
             raise EmbeddingUnavailable(f"The model {self.name} is not in {self.folder}: it is not downloaded yet.")
         self._damaged = True  # until it is open
-        model = _Model.open(self.folder / "onnx")
+        folder = self.folder / "onnx"
+        try:
+            model = _Model.open(folder)
+        except EmbeddingUnavailable:  # for want of memory, of which there may be enough later
+            self._damaged = False
+            raise
+        except Exception as error:  # both libraries raise bare Exception subclasses of their own for a bad file
+            raise EmbeddingUnavailable(
+                f"The model files in {folder} cannot be read: they are damaged or not readable.",
+                way_out="Delete that folder and open the memory again: it is then downloaded anew.",
+            ) from error
         self._damaged = False
         return model
 
@@ -185,15 +197,9 @@ class _Model:
     def open(cls, folder: Path) -> _Model:
         from tokenizers import Tokenizer
 
-        try:
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            # For a query, as many threads as there are: of 16 tokens, two take 4.8 ms and one takes 6.1.
-            session = _session(folder, threads=0)
-        except Exception as error:  # both libraries raise bare Exception subclasses of their own for a bad file
-            raise EmbeddingUnavailable(
-                f"The model files in {folder} cannot be read: they are damaged or not readable.",
-                way_out="Delete that folder and open the memory again: it is then downloaded anew.",
-            ) from error
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        # For a query, as many threads as there are: of 16 tokens, two take 4.8 ms and one takes 6.1.
+        session = _session(folder, threads=0)
         tokenizer.no_padding()
         tokenizer.enable_truncation(max_length=MAX_TOKENS)
         return cls(tokenizer, session)
@@ -217,7 +223,8 @@ class _Model:
             mask[row, : len(tokens)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         leaving()
-        hidden = self.session.run(None, feed)[0]
+        with _memory_needed():
+            hidden = self.session.run(None, feed)[0]
         share = (mask / mask.sum(axis=1, keepdims=True)).astype(np.float32)
         return unit(np.einsum("ntd,nt->nd", hidden, share))
 
@@ -231,7 +238,26 @@ def _session(folder: Path, *, threads: int) -> Any:
     options.intra_op_num_threads = threads
     # Threads that spin between two steps take half as much again of the processor, from those who wait for it.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    with _memory_needed():
+        return onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+
+
+@contextmanager
+def _memory_needed() -> Iterator[None]:
+    """Tell too little memory from all else that goes wrong in the block.
+
+    Raises:
+        EmbeddingUnavailable: there is too little memory.
+    """
+    try:
+        yield
+    except Exception as error:  # ONNX Runtime has no type of its own for this
+        if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in _OUT_OF_MEMORY):
+            raise
+        raise EmbeddingUnavailable(
+            f"There is too little memory for the model {MiniLM.name}.",
+            way_out="Recall goes on by keywords; leave the process some 300 MB more, or use no embedder.",
+        ) from error
 
 
 def _download(folder: Path) -> None:
