@@ -214,6 +214,19 @@ def path(given: Any, name: str) -> Path:
         raise refused(given, name, "a path whose home folder is known") from error
 
 
+def whole_path(given: Any, name: str) -> Path:
+    """The same as an absolute path.
+
+    Raises:
+        InvalidInput: it is not a path, or is relative to a current directory that was deleted.
+    """
+    there = path(given, name)
+    try:
+        return there.absolute()
+    except FileNotFoundError as error:
+        raise refused(given, name, "a path that begins at the root, since the current directory was deleted") from error
+
+
 def function(given: Any, name: str) -> Callable[..., Any]:
     """A callable.
 

@@ -110,7 +110,7 @@ class Memory(Runtime):
         databases = _databases(named)
         if not databases:
             require_folder(named)
-        wanted = default_folder() if databases else resolved(arguments.path(named, "path"))
+        wanted = default_folder() if databases else resolved(arguments.whole_path(named, "path"))
         in_code = None if settings is None else arguments.instance(settings, "settings", Settings, "a Settings")
         layers = settings_layers.load(wanted, in_code)
         known = layers.whole
@@ -353,7 +353,7 @@ class Memory(Runtime):
         from langmem_tiers.transfer import backups
 
         wanted = self._backed_up(users)
-        place = arguments.path(target, "target").absolute()
+        place = arguments.whole_path(target, "target")
         told = None if advance is None else arguments.function(advance, "advance")
         prompts, whole = self.settings.directives, users is None
         given = (self.context, self.path, wanted, place, self.clock)
@@ -394,7 +394,7 @@ class Memory(Runtime):
         """
         from langmem_tiers.transfer import restoring
 
-        source, target = arguments.path(backup, "backup").absolute(), arguments.path(path, "path").absolute()
+        source, target = arguments.whole_path(backup, "backup"), arguments.whole_path(path, "path")
         arguments.function(clock, "clock")
         with restoring.prepared(source, target, force=arguments.flag(force, "force")) as ready:
             again = restoring.ForgottenAgain()

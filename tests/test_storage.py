@@ -243,6 +243,23 @@ def test_a_folder_that_can_not_be_made_is_a_named_error():
         reopened("/proc/no/memory/here")
 
 
+def test_a_path_that_is_too_long_for_sqlite_is_told_as_that(tmp_path):
+    with reopened(tmp_path.joinpath(*["d" * 50] * 10)) as memory, pytest.raises(StorageError) as told:
+        memory.user("alice").track([user("hello there")], session="s")
+    assert type(told.value) is StorageError
+    assert "the 504 bytes that SQLite can open" in told.value.message
+
+
+def test_a_relative_path_in_a_directory_that_was_deleted_is_a_named_error(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    with reopened(tmp_path / "memory") as memory:
+        monkeypatch.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        for ask in (reopened, memory.backup, memory.user("alice").export, lambda name: Memory.restore(name, name)):
+            with pytest.raises(InvalidInput, match=r"cannot be 'some\.tar'.*begins at the root"):
+                ask("some.tar")
+
+
 def test_a_database_that_is_a_folder_is_a_named_error(tmp_path):
     file = filled(tmp_path)
     file.unlink()

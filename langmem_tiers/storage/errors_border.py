@@ -39,6 +39,9 @@ _BY_CODE: dict[int, tuple[type[StorageError], str]] = {
     sqlite3.SQLITE_IOERR: (StorageError, "Reading or writing failed"),
 }
 
+# Bytes of a path: SQLite's 512, less those of what it appends for its own files beside it.
+_LONGEST_PATH = 504
+
 # Messages of SQLite and its driver, without an error code, when stored bytes are not what was written.
 _SIGNS_OF_DAMAGE = (
     "Could not decode to UTF-8",
@@ -80,7 +83,7 @@ def translated(path: Path) -> Iterator[None]:
     except (DBAPIError, sqlite3.Error) as error:
         if _INTERRUPTED in str(error) and threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt from error
-        known = _known(getattr(error, "orig", error))
+        known = _known(getattr(error, "orig", error), path)
         if known is None:
             raise
         raise _named(known, path, error) from error
@@ -97,15 +100,17 @@ def translated(path: Path) -> Iterator[None]:
         raise _named(known, path, error) from error
 
 
-def _known(error: BaseException | None) -> tuple[type[StorageError], str] | None:
+def _known(error: BaseException | None, path: Path) -> tuple[type[StorageError], str] | None:
     if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
         return DatabaseDamaged, "The database is damaged"
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return (_why_no_file() if code == sqlite3.SQLITE_CANTOPEN else None) or _BY_CODE.get(code)
+    return (_why_no_file(path) if code == sqlite3.SQLITE_CANTOPEN else None) or _BY_CODE.get(code)
 
 
-def _why_no_file() -> tuple[type[StorageError], str] | None:
-    """What keeps this process from opening any file, which SQLite does not tell; None if nothing does."""
+def _why_no_file(path: Path) -> tuple[type[StorageError], str] | None:
+    """What keeps SQLite from opening this file, or this process from opening any, which SQLite does not tell."""
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        return StorageError, f"The path has more than the {_LONGEST_PATH} bytes that SQLite can open; use a shorter one"
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

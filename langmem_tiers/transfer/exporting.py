@@ -53,7 +53,7 @@ def export(
     context: SpaceContext, path: str | Path, *, format: str | None, embeddings: bool, force: bool
 ) -> ExportReport:
     """What `Space.export` does."""
-    target = arguments.path(path, "path").absolute()
+    target = arguments.whole_path(path, "path")
     kind = _format(target, format)
     arguments.flag(embeddings, "embeddings")
     if embeddings and kind != "json":
