@@ -50,6 +50,20 @@ def unmarked(space, query, value, since="2026-03-02"):
 # What was said, what was said later, a question, the value that no longer holds, and what the block shows as well.
 CHANGES = [
     (
+        "The review with Acme is on December 3.", "Acme moved the review to December 5.",
+        "When is the review?", "December 3", "December 5",
+    ),
+    (
+        "The MVP deadline is October 15.", "Maren moved the MVP deadline to October 29.",
+        "When is the MVP deadline?", "October 15", "October 29",
+    ),
+    (
+        "I have a dentist appointment on December 3.", "Dentist moved to December 5.",
+        "When is the dentist?", "December 3", "December 5",
+    ),
+    ("Mark is vegetarian.", "Mark's no longer vegetarian.", "Is Mark vegetarian?", "is vegetarian", "no longer"),
+    ("I use Poetry.", "Let's drop Poetry and use uv.", "Do I use Poetry?", "use Poetry", "uv"),
+    (
         "I work at Vattenfall.", "Big news: I quit Vattenfall, I start at Nordkraft on Monday.",
         "Where do I work?", "Vattenfall", "Nordkraft",
     ),
@@ -207,6 +221,8 @@ UNCHANGED = [
     ("My flight leaves at 8:15.", "Mum's flight leaves at 9:30."),
     ("My rate for Acme is 80 euros.", "My rate for Globex is 95 euros."),
     ("My wife's birthday is March 3.", "My son's birthday is May 9."),
+    ("The party is on October 17.", "Nadia can't make it on the 17th, so eggs are fine."),
+    ("The MVP deadline is October 15.", "The report deadline was moved to October 29."),
     ("My boss is Ana.", "I love hiking by the lake with Ana."),
     ("I work at Vattenfall.", "I'm thinking of quitting Vattenfall."),
     ("I work at Vattenfall.", "I might leave Vattenfall next year."),

@@ -35,6 +35,7 @@ from langmem_tiers.language.clauses import clauses
 from langmem_tiers.language.contrasts import Contrast, contrast, given
 from langmem_tiers.language.dates import SPOKEN
 from langmem_tiers.language.ellipsis import filled_in
+from langmem_tiers.language.names import CALENDAR
 from langmem_tiers.language.revisions import ANYBODY, LIGHT, VAGUE, Revision, names_in
 from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.turns import LONGEST, Reading
@@ -109,6 +110,7 @@ _NOT_ANEW = re.compile(rf"{_AHEAD.pattern}|n't\b|'d\b|\b(?:not|never|wish\w*|lov
 _TWO_WORDS = 2
 # The topic of what is put off: the date that it is put off to is none of a change.
 _PUT_OFF = "appointment"
+_OF_CALENDAR = frozenset(map(stem, CALENDAR))
 # What stands behind the words that say which meeting is put off.
 _MEETINGS = frozenset(map(stem, ("meeting", "appointment", "call", "event", "session", "visit", "date", "time")))
 # Behind these words, the thing that is over is only told of in more detail: "the book club at work".
@@ -298,9 +300,15 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
     whole = thing or way.words or named or way.strict or owned
     head = "" if whole or len(meant) != _TWO_WORDS else _head(what)
     over = frozenset({head}) & meant or meant
+    if way.topic == "plan" and all(map(_is_of_date, over)):
+        over = frozenset()  # "They can't make it on the 17th" ends nothing of that day
     if way.put_off:
         who, over = who if owned or thing else ANYBODY, over - _MEETINGS or over
     return Revision(who=who, over=over, named=named, topic=way.topic, strict=way.strict or owned) if over else None
+
+
+def _is_of_date(word: str) -> bool:
+    return word.isdigit() or word in _OF_CALENDAR
 
 
 def _is_meant(way: _Ending, match: re.Match[str], clause: str) -> bool:
