@@ -515,6 +515,19 @@ def test_an_edit_that_is_taken_back_is_in_chroma_once(tmp_path):
 
 
 @pytest.mark.folder
+def test_edits_to_and_fro_between_two_flushes_build_nothing_anew(tmp_path, caplog):
+    with opened(tmp_path, settings=CHROMA) as alice:
+        alice.track(sentences(20), session="s")
+        alice.flush()
+        for text in ("the red robot", "the blue robot", "the red robot", "the blue robot"):
+            alice.track([user(text, "edited")], session="s")
+        assert alice.flush()
+        found = dict(similar(alice, "the blue robot"))
+        assert (21 in found, 22 in found, problems(alice)) == (False, True, [])
+    assert "chroma_distrusted" not in caplog.text
+
+
+@pytest.mark.folder
 def test_two_memories_on_one_folder_both_find_everything_and_one_owns_chroma(tmp_path):
     with opened(tmp_path, settings=CHROMA) as first, opened(tmp_path, settings=CHROMA) as second:
         first.track(sentences(40), session="s")

@@ -463,7 +463,8 @@ class ChromaFolder:
         """Remove vectors; unknown names are ignored."""
         if names:
             with _damage():
-                self._collection.delete(ids=list(names))
+                # It refuses one that is named twice, such as that of a message that was edited to and fro.
+                self._collection.delete(ids=[*dict.fromkeys(names)])
 
     def search(self, query: Vectors, most: int) -> dict[int, float]:
         """The best drawers by cosine similarity of their best chunk, as the index finds them."""
