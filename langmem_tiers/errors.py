@@ -474,7 +474,10 @@ class ServerBusy(StorageError, TimeoutError):
 class ProjectionDamaged(StorageError):
     """Chroma cannot use its files, and a fresh folder could not be built either."""
 
-    way_out = "Nothing is lost and recall uses exact search; check whether the disk is full or the folder is read-only."
+    way_out = (
+        "Nothing is lost and recall uses exact search; check whether the disk or the temporary directory "
+        "(TMPDIR) is full, or the folder is read-only."
+    )
 
 
 class NewerSchema(StorageError):

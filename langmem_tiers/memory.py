@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -221,13 +222,15 @@ class Memory(Runtime):
     def health(self) -> Health:
         """Whether what the memory is kept by answers: its folder, or its databases and Chroma servers.
 
-        For the readiness of a service; it takes a few seconds where a server does not answer. See docs/scaling.md.
+        It also says where the background could not use the Chroma folder of a space that is open. For the readiness of
+        a service; it takes a few seconds where a server does not answer. See docs/scaling.md.
 
         Example:
             >>> Memory.open("memory", embedder=None).health()
             Health(records=True, vectors=True, problems=())
         """
-        return self.backend.health()
+        found, failed = self.backend.health(), self._chroma_failures()
+        return replace(found, vectors=found.vectors and not failed, problems=(*found.problems, *failed))
 
     ahealth = twin(health)
 
@@ -240,8 +243,9 @@ class Memory(Runtime):
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the background work of all open spaces is done. Returns whether it is.
 
-        False means that `timeout` seconds passed, or that texts still wait for an embedding model that cannot be
-        reached. In the second case it returns at once, so do not retry in a loop. `Space.stats().pending` counts them.
+        False means that `timeout` seconds passed, that texts still wait for an embedding model that cannot be reached,
+        or that vectors are not in Chroma, which failed: see `health`. In the last two cases it returns at once, so do
+        not retry in a loop. `Space.stats().pending` counts the texts.
         """
         return self.finish(None, arguments.seconds(timeout, "timeout"))
 

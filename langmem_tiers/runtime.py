@@ -362,6 +362,11 @@ class Runtime:
     def _ways(self, name: str) -> str:
         return resting.ways_of(self.layered.of(name), self.embedding_model)
 
+    def _chroma_failures(self) -> tuple[str, ...]:
+        """Why the vectors of open spaces could not be put into their Chroma folders."""
+        indexes = [store.chroma for store in self._spaces.opened()]
+        return tuple(dict.fromkeys(each.failure for each in indexes if each is not None and each.failure is not None))
+
     def _most_held(self) -> Held:
         return Held(self.settings.storage.memory_mb * 1_000_000, int(_OF_FILES * _files_allowed()))
 

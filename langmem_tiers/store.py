@@ -444,11 +444,14 @@ class OpenSpaces:
                 raise DatabaseLocked(f"The space {name!a} is in use.", way_out="Wait for that, and repeat the call.")
             return self._slots.pop(name, None)
 
+    def opened(self) -> list[SpaceStore]:
+        """The spaces that are open; they may be closed at any time."""
+        with self._lock:
+            return [slot.store for slot in self._slots.values() if slot.store is not None]
+
     def finish_writing(self) -> None:
         """Wait for what is still to be written, such as receipts of recalls that were answered before that."""
-        with self._lock:
-            opened = [slot.store for slot in self._slots.values() if slot.store is not None]
-        for store in opened:
+        for store in self.opened():
             store.database.writers.later.wait()
 
     def close(self) -> None:

@@ -415,7 +415,8 @@ class Health:
     """Whether what a memory is kept by answers; `problems` says of what does not.
 
     Without `records` nothing is stored or recalled. Without `vectors`, the Chroma servers of a memory in a database,
-    recall goes on by words; a memory that has none is not without them.
+    recall goes on by words; a memory that has none is not without them. In a folder, where Chroma failed, recall
+    searches by meaning without it.
     """
 
     records: bool

@@ -5,6 +5,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -118,7 +120,7 @@ def full_disk(disk: Path, pages: int):
     free = os.statvfs(disk).f_bavail
     ballast.write_bytes(bytes((free - pages) * PAGE))
     yield
-    ballast.unlink()
+    ballast.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -138,6 +140,43 @@ def disk(tmp_path, request):
     else:
         with mounted("16m") as own:
             yield own
+
+
+WITHOUT_CHROMA = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from langmem_tiers import Memory, Turn
+from langmem_tiers.testing import FrozenClock, HashEmbedder
+
+clock = FrozenClock(datetime(2026, 1, 1, tzinfo=UTC))
+with Memory.open(sys.argv[1], embedder=HashEmbedder(), background=False, clock=clock) as memory:
+    alice = memory.user("alice")
+    alice.track([Turn(role="user", content="My sister Lena lives in Porto.")], session="s")
+    clock.tick(7200)
+    assert not memory.flush()
+    found = memory.health()
+    assert found.records and not found.vectors
+    assert "disk is full" in found.problems[0] and "TMPDIR" in found.problems[0], found
+    assert alice.knowledge.search() and alice.archive.recent()
+    assert alice.recall("Where does Lena live?").items
+    Path(sys.argv[2]).unlink()
+    assert memory.flush()
+    assert memory.health().vectors
+    assert [each.message for each in alice.doctor() if each.check == "Chroma"] == ["1 vector, as in the records"]
+"""
+
+
+def test_where_chroma_has_no_room_for_temporary_files_all_else_goes_on_and_vectors_follow(tmp_path):
+    with mounted("4m") as temporary, full_disk(temporary, 0):
+        ballast = temporary / "ballast"
+        # SQLite looks at TMPDIR once in a process.
+        subprocess.run(
+            [sys.executable, "-c", WITHOUT_CHROMA, tmp_path / "memory", ballast],
+            env={**os.environ, "TMPDIR": str(temporary)},
+            check=True,
+        )
 
 
 @pytest.mark.parametrize("limit", [full_disk, short_files])

@@ -24,7 +24,7 @@ from langmem_tiers.background.purging import PurgeJob
 from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
-from langmem_tiers.errors import StorageError
+from langmem_tiers.errors import ProjectionDamaged, StorageError
 from langmem_tiers.models.guarded_embedder import GuardedEmbedder
 from langmem_tiers.store import FolderStore, SpaceStore
 
@@ -51,7 +51,7 @@ class Job(Protocol):
         """Do part of the pending work, and return whether anything was done. `stop` is checked between parts.
 
         Raises:
-            EmbedderAway, VectorServerAway: what it needs is unavailable.
+            EmbedderAway, VectorServerAway, ProjectionDamaged: what it needs is unavailable.
             StorageError: the rest is done later.
         """
 
@@ -105,6 +105,8 @@ class Jobs:
                         return WorkLeft.STOPPED
             except (EmbedderAway, VectorServerAway):
                 outcome = WorkLeft.WAITING
+            except ProjectionDamaged:  # Chroma comes last, and nothing depends on it
+                outcome = WorkLeft.FAILED
         return outcome
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
@@ -22,7 +22,7 @@ class VectorServerAway(Exception):
     """The server of the vectors does not answer; they are sent later."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProjectJob:
     """Keeps the vectors of a space in Chroma, following the log.
 
@@ -33,6 +33,7 @@ class ProjectJob:
     chroma: ChromaIndex
     least: int = 0
     name: str = "project"
+    _failure: ProjectionDamaged | None = field(default=None, init=False)
 
     def due(self, connection: Connection) -> None:
         """Never due by the clock."""
@@ -43,8 +44,20 @@ class ProjectJob:
         One that searches are to ask is opened in any case.
 
         Raises:
-            ProjectionDamaged: even a rebuilt projection could not be used.
+            ProjectionDamaged: even a rebuilt projection could not be used. This job does not try again.
         """
+        if self._failure is not None:  # there may be many rounds, and building it may take long
+            raise self._failure
+        try:
+            worked = self._followed(stop)
+        except ProjectionDamaged as error:
+            self._failure, self.chroma.failure = error, str(error)
+            say(log, logging.WARNING, "chroma_failed", folder=self.chroma.folder, error=error, reason=error)
+            raise
+        self.chroma.failure = None
+        return worked
+
+    def _followed(self, stop: Callable[[], bool]) -> bool:
         if not self.chroma.needed():
             return self.chroma.reserve() and self.chroma.drop()
         if self.chroma.lost():

@@ -33,6 +33,8 @@ class WorkLeft(Enum):
     DONE = "done"
     WAITING = "waiting"
     """Vectors are still missing, because the embedder or the server of the vectors is unavailable."""
+    FAILED = "failed"
+    """Something went wrong, such as with Chroma; it is tried again after ever longer pauses."""
     STOPPED = "stopped"
 
 
@@ -191,8 +193,8 @@ class Worker(Background):
 
     def _attempt(self, space: str) -> WorkLeft:
         result = attempted(space, lambda: self._work(space, lambda: self._stopping))
-        self._faults = self._faults + 1 if result is None else 0
-        outcome, later = (WorkLeft.WAITING, None) if result is None else result
+        outcome, later = (WorkLeft.FAILED, None) if result is None else result
+        self._faults = self._faults + 1 if outcome is WorkLeft.FAILED else 0
         if later is not None:
             self.wake_later(space, later)
         return outcome

@@ -68,6 +68,8 @@ class ChromaIndex:
         self._open: ChromaFolder | None = None
         self._marked = False
         self._damaged: str | None = None
+        self.failure: str | None = None
+        """Why it could not be brought up to date, if that was so the last time."""
         self._taking = threading.Lock()  # the file lock does not exclude threads of this process
 
     @property
@@ -307,12 +309,7 @@ class ChromaIndex:
             used = self._fact(connection, _FOLDER) or "0"
             # Changes logged after this position are applied again by `step`, which is harmless.
             position = change_log.head(connection, self._space)
-        path = self.folder / "chroma" / str(int(used) + 1)
-        with translated(path):
-            _make_way(path.parent)
-            shutil.rmtree(path, ignore_errors=True)
-            private_files.make_folder(path)
-            private_files.create_empty(path / DATABASE)
+        path = _fresh(self.folder / "chroma", used)
         fresh = ChromaFolder(path)
         try:
             self._fill(fresh)
@@ -384,6 +381,23 @@ def _remove_all(folder: Path) -> None:
     with translated(folder):
         for each in list(folder.iterdir()) if folder.is_dir() else ():
             shutil.rmtree(each)
+
+
+def _fresh(folder: Path, used: str) -> Path:
+    """A new folder beside the one in use; what was begun before and not taken into use is deleted.
+
+    No number comes again: within a process, Chroma cannot open what it once failed to open.
+    """
+    with translated(folder):
+        _make_way(folder)
+        private_files.make_folder(folder)
+        left = [each for each in folder.iterdir() if each.name != used]
+        path = folder / str(max([int(used), *(int(each.name) for each in left if each.name.isdecimal())]) + 1)
+        for each in left:
+            shutil.rmtree(each, ignore_errors=True)
+        private_files.make_folder(path)
+        private_files.create_empty(path / DATABASE)
+    return path
 
 
 def _make_way(folder: Path) -> None:
