@@ -19,7 +19,7 @@ from langchain_core.embeddings import Embeddings
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
 from langmem_tiers.models.langchain_embedder import LangChainEmbedder
-from langmem_tiers.settings import StorageSettings
+from langmem_tiers.settings import StorageSettings, TextSettings
 from langmem_tiers.storage.change_log import moment
 from langmem_tiers.storage.embedding_cache import ChunkVectors
 from langmem_tiers.storage.vector_search import ExactIndex
@@ -163,6 +163,18 @@ def test_vectors_are_put_into_chroma_while_later_ones_are_computed(tmp_path):
             alice.track(sentences(8, start), session="s")
         assert alice.flush()
         assert (files[0], files[-1], problems(alice)) == (0, 1, [])
+
+
+def test_a_message_of_three_million_characters_is_embedded_in_seconds(tmp_path):
+    # Its parts are alike, so that hardly anything is computed by the embedder or kept in Chroma.
+    storage, text = StorageSettings(chroma_above=100_000), TextSettings(max_characters=4_000_000)
+    settings = EXACT.model_copy(update={"storage": storage, "text": text})
+    with opened(tmp_path, HashEmbedder(), settings) as alice:
+        alice.track([user("The robot and the violin. " * 120_000)], session="s")
+        began = time.process_time()
+        assert alice.flush()
+        assert time.process_time() - began < 8
+        assert (alice.stats().pending, problems(alice)) == (0, [])
 
 
 def test_a_text_that_comes_again_while_its_vector_is_computed_is_embedded_once(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import BindParameter, Connection, and_, bindparam, delete, func, select
+from sqlalchemy import BindParameter, Connection, Text, and_, bindparam, delete, func, select, type_coerce
 
 from langmem_tiers.errors import InvalidVector
 from langmem_tiers.storage import facts as values
@@ -104,30 +104,38 @@ _STANDING_VECTORS = (
 )
 
 
+_OF_FIRST_TO_LAST = chunks.c.drawer.between(bindparam("first"), bindparam("last"))
+_MISSING = (
+    select(chunks.c.drawer, chunks.c.text_hash, chunks.c.start, chunks.c.stop)
+    .select_from(_STANDING_CHUNKS.outerjoin(embeddings, _VECTOR))
+    .where(*here(chunks), _OF_FIRST_TO_LAST, embeddings.c.text_hash.is_(None))
+    .order_by(chunks.c.drawer, chunks.c.ordinal)
+)
+_SAID = select(drawers.c.number, drawers.c.speaker, type_coerce(drawers.c.content, Text).label("content")).where(
+    *here(drawers), listed(drawers.c.number), is_intact(drawers.c.content)
+)
+
+
 def missing(connection: Connection, space: str, model: str, first: int, last: int) -> list[ChunkText]:
     """The chunks of current drawers `first` to `last` without a vector from this model, one per distinct text.
 
     Altered texts are left out: their vectors would be found for the texts as they were stored.
     """
-    piece = func.substr(drawers.c.content, chunks.c.start + 1, chunks.c.stop - chunks.c.start).label("text")
-    found = (
-        select(chunks.c.drawer, chunks.c.text_hash, drawers.c.speaker, piece)
-        .select_from(_STANDING_CHUNKS.outerjoin(embeddings, _VECTOR))
-        .where(*here(chunks), chunks.c.drawer.between(first, last), embeddings.c.text_hash.is_(None))
-        .where(is_intact(drawers.c.content))
-        .order_by(chunks.c.drawer, chunks.c.ordinal)
-    )
+    found = connection.execute(_MISSING, {"space": space, "model": model, "first": first, "last": last}).all()
+    # Once for each drawer: a text is compared with its hash as a whole, also where it has thousands of chunks.
+    said = {row.number: row for row in among(connection, _SAID, sorted({row.drawer for row in found}), space=space)}
     distinct: dict[bytes, ChunkText] = {}
-    for row in connection.execute(found, {"space": space, "model": model}):
-        distinct.setdefault(row.text_hash, ChunkText(**row._mapping))
+    for drawer, text_hash, start, stop in found:
+        if text_hash not in distinct and (whole := said.get(drawer)) is not None:
+            text = whole.content[start:stop]
+            distinct[text_hash] = ChunkText(drawer=drawer, text_hash=text_hash, speaker=whole.speaker, text=text)
     return list(distinct.values())
 
 
 _WAITING = Prepared(
     select(func.count(chunks.c.drawer.distinct()))
     .select_from(_STANDING_CHUNKS.outerjoin(embeddings, _VECTOR))
-    .where(*here(chunks), chunks.c.drawer.between(bindparam("first"), bindparam("last")))
-    .where(embeddings.c.text_hash.is_(None))
+    .where(*here(chunks), _OF_FIRST_TO_LAST, embeddings.c.text_hash.is_(None))
 )
 
 
