@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from langmem_tiers import Memory, RecallSettings, Settings, Turn
+from langmem_tiers import Memory, RecallSettings, Settings, Turn, replies
 from langmem_tiers.models.langchain_embedder import LangChainEmbedder
 from langmem_tiers.settings import StorageSettings, TextSettings
 from langmem_tiers.storage.change_log import moment
@@ -163,6 +163,39 @@ def test_vectors_are_put_into_chroma_while_later_ones_are_computed(tmp_path):
             alice.track(sentences(8, start), session="s")
         assert alice.flush()
         assert (files[0], files[-1], problems(alice)) == (0, 1, [])
+
+
+@pytest.mark.folder
+def test_chroma_takes_few_vectors_at_once_and_lets_replies_through_between(tmp_path, monkeypatch):
+    from chromadb import Collection
+
+    begun, upsert, answering, done = [], Collection.upsert, threading.Event(), threading.Event()
+
+    def noted(collection, ids, embeddings):
+        begun.append((time.monotonic(), len(ids)))
+        upsert(collection, ids=ids, embeddings=embeddings)
+        if len(begun) == 1:
+            somebody.start()
+            answering.wait(60)
+        if len(begun) == 3:
+            done.set()
+
+    def reply():
+        with replies.running():
+            answering.set()
+            done.wait(60)
+
+    somebody = threading.Thread(target=reply)
+    with opened(tmp_path, HashEmbedder()) as alice:
+        alice.track(sentences(1), session="s")
+        assert alice.flush()
+        alice.track(sentences(450, 1), session="s")
+        monkeypatch.setattr(Collection, "upsert", noted)
+        assert alice.flush()
+        somebody.join()
+        assert [count for _, count in begun] == [200, 200, 50]
+        assert begun[1][0] - begun[0][0] >= replies.LONGEST_WAY <= begun[2][0] - begun[1][0]
+        assert problems(alice) == []
 
 
 def test_a_message_of_three_million_characters_is_embedded_in_seconds(tmp_path):

@@ -15,7 +15,7 @@ import shutil
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import numpy as np
 from filelock import Timeout
 from sqlalchemy import Connection
 
-from langmem_tiers import private_files
+from langmem_tiers import private_files, replies
 from langmem_tiers.errors import DatabaseLocked, ProjectionDamaged, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, hnsw_files, purging
 from langmem_tiers.storage.change_log import Change
@@ -167,7 +167,7 @@ class ChromaIndex:
         # Deletions first: only current drawers are loaded, including those that were reinstated.
         gone = [change for change in news if change.kind in change_log.OUT_OF_INDEX]
         self._held().delete([f"{each.subject}.{ordinal}" for each in gone for ordinal in range(each.until)])
-        self._held().upsert(vectors)
+        self._held().upsert(vectors, between=replies.between)
         with self._database.writing() as connection:
             change_log.reset_cursor(connection, self._space, CURSOR, news[-1].position)
         return True
@@ -418,7 +418,9 @@ def _closed(folder: ChromaFolder) -> None:
 
 DATABASE = "chroma.sqlite3"
 _COLLECTION = "drawers"
-_BATCH = 1000
+# Vectors that Chroma gets at once, for which it keeps Python's lock: of 3,000, the longest that other threads wait is
+# 0.36 s with 1,000 at once, 0.13 with 200, 0.09 with 100; the processor time is 0.87, 1.0 and 1.15 s.
+_BATCH = 200
 _PAGE = 10_000
 _PART = 1 << 20
 # Free pages that are left as they are: 1 MB.
@@ -462,13 +464,13 @@ class ChromaFolder:
             return None
         return found.st_dev, found.st_ino
 
-    def upsert(self, vectors: ChunkVectors | None) -> None:
-        """Add vectors, replacing those of the same name."""
+    def upsert(self, vectors: ChunkVectors | None, *, between: Callable[[Iterable[int]], Iterable[int]] = iter) -> None:
+        """Add vectors, replacing those of the same name; `between` may give way to others before each batch."""
         if vectors is None:
             return
         names = [f"{drawer}.{ordinal}" for drawer, ordinal in zip(vectors.drawers, vectors.ordinals, strict=True)]
         with _damage():
-            for start in range(0, len(names), _BATCH):
+            for start in between(range(0, len(names), _BATCH)):
                 stop = start + _BATCH
                 self._collection.upsert(ids=names[start:stop], embeddings=vectors.matrix[start:stop])
         self._blank_if_grown()
