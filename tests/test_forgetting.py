@@ -1,5 +1,7 @@
 """Forgetting: what goes along with a message, what stays, and that nothing brings it back."""
 
+import random
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -338,3 +340,21 @@ def test_the_users_own_name_does_not_mean_a_part_of_what_they_said(space):
     space.graph.add_entity("user", type="person", aliases=["Alice Vernham"])
     with pytest.raises(InvalidInput, match="everything the user said"):
         space.forget(person="Alice Vernham")
+
+
+def test_600_messages_are_found_among_6000_lines_of_a_note_within_seconds(space):
+    drawn = random.Random(1)
+    names = "robot garden violin harbour bakery mountain kettle lantern saddle orchard compass velvet".split()  # noqa: SIM905
+
+    def sayings(count, mark):
+        return [" ".join([*drawn.sample(names, 8), f"{mark}{number}"]) for number in range(count)]
+
+    said, others = sayings(600, "said"), sayings(6000, "kept")
+    space.track([_said("user", text, text) for text in said], session="workshop")
+    repeated = f"Once more: {said[7]}, and so on."
+    space.documents.write("notes.md", "\n".join([*others, repeated]))
+    began = time.process_time()
+    token = space.forget(session="workshop").token
+    assert time.process_time() - began < 4
+    space.forget(session="workshop", confirm=token)
+    assert space.documents.read("notes.md").content.split("\n") == others

@@ -41,12 +41,17 @@ class Repetition:
     names: Sequence[re.Pattern[str]] = ()
     meanings: Sequence[Meaning] = ()
     elsewhere: Callable[[str], bool] = lambda passage: False
-    _by_word: dict[str, list[Words]] = field(init=False, default_factory=lambda: defaultdict(list))
+    _by_word: dict[str, list[str]] = field(init=False, default_factory=lambda: defaultdict(list))
+    _enough: set[str] = field(init=False, default_factory=set)
+    """The passages with enough telling words, as lines."""
 
     def __post_init__(self) -> None:
         for each in self.said:
-            for word in telling(each):
-                self._by_word[word].append(each)
+            line, tell = _line(each), telling(each)
+            for word in tell:
+                self._by_word[word].append(line)
+            if len(tell) >= _LEAST_TELLING:
+                self._enough.add(line)
 
     def among(self, elsewhere: Callable[[str], bool]) -> Repetition:
         """The same, with the remaining messages looked up in another way."""
@@ -73,7 +78,8 @@ class Repetition:
         if len(known) < _LEAST_TELLING:
             return False
         near = {each for word in known for each in self._by_word[word][:_MOST]}
-        same = any(_within(found, each) or _covers(each, found) for each in near) or self._means(passage)
+        line = _line(found)
+        same = any(line in each or (each in line and each in self._enough) for each in near) or self._means(passage)
         return same and not self.elsewhere(passage)
 
     def _means(self, passage: str) -> bool:
@@ -86,20 +92,9 @@ def telling(found: Iterable[str]) -> list[str]:
     return [*dict.fromkeys(word for word in found if word not in STOPWORDS)]
 
 
-def _covers(said: Words, found: Sequence[str]) -> bool:
-    """Whether a passage holds the whole of one that was said, if that says enough."""
-    return len(telling(said)) >= _LEAST_TELLING and _within(said, found)
-
-
-def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether words stand in others one after the other."""
-    if not part or len(part) > len(whole):
-        return False
-    wanted = list(part)
-    return any(
-        whole[place] == wanted[0] and list(whole[place : place + len(wanted)]) == wanted
-        for place in range(len(whole) - len(wanted) + 1)
-    )
+def _line(found: Iterable[str]) -> str:
+    """Words as a text that is in that of others if they stand there one after the other: no word has a space."""
+    return f" {' '.join(found)} "
 
 
 def of_texts(
