@@ -11,13 +11,13 @@ from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import last_human, window_start, without_recalled
 from langmem_tiers.graphs.node import MemoryNode, NodeOutcome, OnError, reading
 from langmem_tiers.graphs.prompt import Placement
-from langmem_tiers.graphs.state import PLACEMENT, PROFILE, PROFILE_READ
+from langmem_tiers.graphs.state import PLACEMENT, PROFILE, PROFILE_READ, SEEN
 from langmem_tiers.graphs.track import turns_of
 from langmem_tiers.graphs.visit import Visit
 from langmem_tiers.recall.pipeline import embedding
 from langmem_tiers.recall.recalled_early import receipt_so_far
 from langmem_tiers.settings import LAYERS, RecallSettings, Settings
-from langmem_tiers.writing.tracking import Conversation, stored_as
+from langmem_tiers.writing.tracking import Conversation, KnownHistory, known_history
 
 if TYPE_CHECKING:
     from langmem_tiers.memory import Memory
@@ -52,15 +52,16 @@ class RecallNode(MemoryNode):
         bare = [key for key in window if key not in in_sight]
         text = "" if asked is None else without_recalled(str(asked.text))
         with embedding(visit.space.context, text):
+            known = _known(visit, shown)
             profile = self._profile(visit, window)
-            recalled = _recall(visit, asked, text, window, bare, _stored_as(visit, shown))
+            recalled = _recall(visit, asked, text, window, bare, known.stored_as)
         if asked is not None:
             # Looked up each time: after an edit, the block of the first wording is no longer this message's.
             blocks[str(asked.id)] = recalled.block if recalled else ""
         return NodeOutcome(
             update={
                 "memory_blocks": {key: block for key, block in blocks.items() if block},
-                "memory_scope": {**visit.as_state(), **profile, **_placed(placement)},
+                "memory_scope": {**visit.as_state(), **profile, **_placed(placement), **_seen(visit, asked, known)},
             },
             event=_event(recalled) if recalled else None,
         )
@@ -190,15 +191,21 @@ def _recall(
     )
 
 
-def _stored_as(visit: Visit, shown: Sequence[BaseMessage]) -> dict[str, str]:
-    """New ids of messages that the host sends again, mapped to the ids under which they are stored."""
+def _seen(visit: Visit, asked: HumanMessage | None, known: KnownHistory) -> dict[str, Any]:
+    """The last drawer as the run began: a loop may come by here again."""
+    seen = known.last if visit.seen is None else visit.seen
+    return {} if asked is None or seen is None else {SEEN: {str(asked.id): seen}}
+
+
+def _known(visit: Visit, shown: Sequence[BaseMessage]) -> KnownHistory:
+    """What the session holds of the messages, which the host may send again under new ids."""
     own = {message.id for message in visit.own}
     turns = turns_of(message for message in shown if message.id in own)
     memory, conversation = visit.space.memory, Conversation(session=visit.scope.session, history=True)
     if not turns:
-        return {}
+        return KnownHistory(None, {})
     with visit.space.context.open() as store:
-        return stored_as(store.database, turns, conversation, settings=memory.settings, now=memory.clock())
+        return known_history(store.database, turns, conversation, settings=memory.settings, now=memory.clock())
 
 
 def _event(recalled: "Recalled") -> dict[str, Any]:

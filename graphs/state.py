@@ -26,6 +26,8 @@ WORKING = "working"
 HEARD = "heard"
 # The newest human message when the scope was written.
 ASKED = "asked"
+# The session's last drawer when a run began, by the message that it began with.
+SEEN = "seen"
 # The message that the middleware recalled for last, as it was worded.
 RECALLED_FOR = "recalled_for"
 # Whose run it was: the own space of its user.

@@ -32,7 +32,7 @@ class TrackNode(MemoryNode):
         turns = turns_of(visit.own)
         if not turns:
             return NodeOutcome()
-        report = visit.space.track(turns, **visit.scope.of_turns(), history=True)
+        report = visit.space.track(turns, **visit.scope.of_turns(), history=True, seen=visit.seen)
         self._tell(report)
         return NodeOutcome(
             event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)}

@@ -19,7 +19,7 @@ from langmem_tiers.graphs.identity import (
     working_namespace,
 )
 from langmem_tiers.graphs.messages import BLOCKS, SCOPE, kept_in, last_human, peek, read_messages
-from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROFILE_READ, RECALLED_FOR
+from langmem_tiers.graphs.state import ASKED, HEARD, OTHERS_UNTIL, PROFILE, PROFILE_READ, RECALLED_FOR, SEEN
 from langmem_tiers.knowledge.tasks import Tasks
 from langmem_tiers.pointers import beside
 from langmem_tiers.storage import drawers
@@ -39,10 +39,10 @@ class Visit:
     of another user, or where the user has no role any more; `blocks_are_ours` if they are all that it has. The
     `profile` is what the prompt of this session begins with, None where the session begins now; `profile_read` says
     since when.
-    `heard` is the last activity that the thread was told of. `own` are the messages that may be stored, `marks` what
-    `memory_scope` keeps besides the scope, and `recalled_for` is the message that the middleware recalled for last.
-    `remembered` is what this run's `memory_scope` holds so far, if it is ours, and `namespace` finds the run's own
-    namespace of working memory.
+    `heard` is the last activity that the thread was told of, and `seen` the session's last drawer when the run began,
+    None if it has not recalled. `own` are the messages that may be stored, `marks` what `memory_scope` keeps besides
+    the scope, and `recalled_for` is the message that the middleware recalled for last. `remembered` is what this run's
+    `memory_scope` holds so far, if it is ours, and `namespace` finds the run's own namespace of working memory.
     """
 
     scope: Scope
@@ -55,6 +55,7 @@ class Visit:
     profile: str | None = None
     profile_read: Mapping[str, str] = field(default_factory=dict)
     heard: int | None = None
+    seen: int | None = None
     recalled_for: str | None = None
     remembered: Mapping[str, Any] = field(default_factory=dict)
     namespace: Callable[[SpaceChoice | None], str]
@@ -99,6 +100,7 @@ def visit_of(
     same_session = ours and all(remembered.get(key) == value for key, value in scope.as_state().items())
     same_profile = same_session and left.get("task") == scope.task
     heard = remembered.get(HEARD)
+    seen = remembered.get(SEEN)
     return Visit(
         scope=scope,
         space=whose,
@@ -110,6 +112,7 @@ def visit_of(
         profile=remembered.get(PROFILE) if same_profile else None,
         profile_read=(remembered.get(PROFILE_READ) or {}) if same_profile else {},
         heard=heard if same_session and isinstance(heard, int) else None,
+        seen=seen.get(kept.get(ASKED)) if ours and isinstance(seen, Mapping) else None,
         recalled_for=remembered.get(RECALLED_FOR) if all_shown else None,
         remembered=remembered if ours else {},
         namespace=partial(working_namespace, config, runtime, scope),

@@ -142,6 +142,7 @@ class Space(SpaceRecords, SpaceUpkeep):
         agent: str | None = None,
         task: str | None = None,
         history: bool = False,
+        seen: int | None = None,
     ) -> TrackReport:
         """Store the turns that are not stored yet: each verbatim, in its own drawer, all in one transaction.
 
@@ -158,6 +159,8 @@ class Space(SpaceRecords, SpaceUpkeep):
             task: Id of the task that these turns are part of; see `tasks`.
             history: True if the turns are the whole conversation so far, or its last part, and their message ids may
                 be new on each call: turns already stored with the same role and content are then recognised.
+            seen: With `history`, the number of the session's last drawer when the history was read, 0 for none: what
+                was stored since then was said meanwhile, and is no branch that the conversation has left.
 
         Raises:
             StorageError: Nothing was stored. It is safe to call again.
@@ -171,6 +174,7 @@ class Space(SpaceRecords, SpaceUpkeep):
             agent=arguments.optional_text(agent, "agent") or self.agent,
             task=arguments.optional_name(task, "task"),
             history=arguments.flag(history, "history"),
+            seen=arguments.optional_whole(seen, "seen", least=0),
         )
         context = self.context.of_agent(conversation.agent)
         if not context.settings.tracks:

@@ -1,5 +1,7 @@
 """A thread that is rewound or forked: what was derived from the branch it left holds no longer, until it returns."""
 
+from threading import Thread
+
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -29,6 +31,36 @@ def tell(graph, alice, clock):
         clock.tick(60)
         return graph.get_state(run()).config
 
+    return told
+
+
+@pytest.fixture
+def meanwhile(memory, alice, clock):
+    """Says something in the thread, from a checkpoint, and others, all from one, while that run is under way."""
+    waiting = []
+
+    def wait(state):
+        while waiting:  # in a thread of its own: it is no part of the run that it is said during
+            other = Thread(target=waiting.pop())
+            other.start()
+            other.join()
+        return {}
+
+    model = ScriptedChatModel(responses=[f"Reply {number}." for number in range(40)])
+    graph = chat_graph(memory, model, between=[wait], compiled={"checkpointer": InMemorySaver()})
+
+    def told(text, at=None, *, others=(), others_at=None):
+        def say():
+            there = others_at or graph.get_state(run()).config
+            for other in others:
+                graph.invoke({"messages": [HumanMessage(other)]}, onwards(there))
+
+        waiting.append(say)
+        graph.invoke({"messages": [HumanMessage(text)]}, run() if at is None else onwards(at))
+        clock.tick(60)
+        return graph.get_state(run()).config
+
+    told.graph = graph
     return told
 
 
@@ -192,3 +224,47 @@ def test_turns_told_without_their_history_leave_nothing(alice):
     for place, text in enumerate((HOME, "I speak Dutch.", "I love chess.")):
         report = alice.track([Turn(role="user", content=text, message_id=str(place))], session="s")
         assert report.left == ()
+
+
+def test_of_two_messages_sent_at_once_both_hold(alice, meanwhile):
+    home = meanwhile(HOME)
+    first = meanwhile("I speak Dutch.", home, others=["I am allergic to hazelnuts."], others_at=home)
+    assert {"I speak Dutch.", "I am allergic to hazelnuts."} < {*said(alice)}
+    meanwhile("What a lovely morning it is today.", first)
+    alice.mine()
+    assert alice.flush()
+    assert profile(alice) == ["is allergic to hazelnuts", "lives in Turin", "speaks Dutch"]
+
+
+def test_messages_sent_before_the_reply_is_there_hold(alice, meanwhile):
+    meanwhile(HOME)
+    # The run under way writes the newest checkpoint after the second message, so the third does not have it.
+    sent = ["I speak Dutch.", "I am allergic to hazelnuts.", "I love chess."]
+    meanwhile(sent[0], others=sent[1:])
+    assert {*sent, "Reply 1.", "Reply 2.", "Reply 3."} < {*said(alice)}
+
+
+def test_a_thread_that_is_rewound_leaves_all_that_was_sent_at_once(alice, meanwhile):
+    home = meanwhile(HOME)
+    meanwhile("I speak Dutch.", home, others=["I am allergic to hazelnuts."], others_at=home)
+    meanwhile("What a lovely morning it is today.", home)
+    assert said(alice) == [HOME, "Reply 0.", "What a lovely morning it is today.", "Reply 3."]
+
+
+def test_a_reply_made_anew_after_the_thread_went_on_leaves_what_followed_the_first(alice, meanwhile):
+    meanwhile(HOME)
+    before = next(each for each in meanwhile.graph.get_state_history(run()) if each.next == ("agent",))
+    meanwhile("I am allergic to hazelnuts.")
+    meanwhile.graph.invoke(None, onwards(before.config))
+    assert said(alice) == [HOME, "Reply 2."]
+
+
+def test_what_was_stored_since_the_history_was_read_is_no_branch_that_it_left(alice):
+    home = Turn(role="user", content=HOME, message_id="1")
+    alice.track([home], session="s", history=True)
+    [seen] = [drawer.number for drawer in alice.drawers(session="s")]
+    for text in ("I speak Dutch.", "I love chess."):
+        said_now = Turn(role="user", content=text, message_id=text)
+        assert alice.track([home, said_now], session="s", history=True, seen=seen).left == ()
+    last = Turn(role="user", content="I like opera.", message_id="2")
+    assert alice.track([home, last], session="s", history=True).left == (2, 3)

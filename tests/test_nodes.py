@@ -61,7 +61,7 @@ def test_state_values_are_plain_json_and_survive_a_strict_checkpointer(memory, a
     assert json.loads(json.dumps(kept)) == kept
     read = {"profile": "", "profile_read": {"at": "2026-03-02T09:00:00+00:00", "begins": "q"}}
     whose = {"space": "users/alice", "owner": "users/alice", "session": "friday"}
-    assert kept["memory_scope"] == {**whose, "asked": "q", **read}
+    assert kept["memory_scope"] == {**whose, "asked": "q", "seen": {"q": 0}, **read}
     assert list(kept["memory_blocks"]) == ["q"]
 
 

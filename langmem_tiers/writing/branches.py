@@ -21,19 +21,29 @@ def forks_of(
     return before | {drawer: message_id for message_id, drawer in replaced.items()}
 
 
-def abandoned(forks: Mapping[int, str], tree: Sequence[BranchTurn], line: Collection[int]) -> dict[int, str]:
+def abandoned(
+    forks: Mapping[int, str], tree: Sequence[BranchTurn], line: Collection[int], *, seen: int | None = None
+) -> dict[int, str]:
     """The standing drawers that follow a fork and are not on the way to a drawer of the line.
 
     None if no user said any of them: a reply that was made anew, or the work of another agent, is no other branch.
+    Neither is what a user said meanwhile, if `seen` tells the last drawer as the history was read.
     """
     children: defaultdict[int, list[BranchTurn]] = defaultdict(list)
     for turn in tree:
         if turn.follows is not None:
             children[turn.follows].append(turn)
+    of_user = {turn.drawer for turn in tree if turn.role == "user"}
     on_the_way = _with_ancestors(line, {turn.drawer: turn.follows for turn in tree})
     left: dict[int, str] = {}
     by_user = False
-    waiting = [(child, message_id) for drawer, message_id in forks.items() for child in children[drawer]]
+    waiting = [
+        (child, message_id)
+        for drawer, message_id in forks.items()
+        for child in (
+            children[drawer] if seen is None else _before(seen, children[drawer], replied=drawer not in of_user)
+        )
+    ]
     while waiting:
         turn, message_id = waiting.pop()
         if turn.drawer in on_the_way:
@@ -43,6 +53,15 @@ def abandoned(forks: Mapping[int, str], tree: Sequence[BranchTurn], line: Collec
             by_user = by_user or turn.role == "user"
         waiting += [(child, message_id) for child in children[turn.drawer]]
     return left if by_user else {}
+
+
+def _before(seen: int, following: Sequence[BranchTurn], *, replied: bool) -> list[BranchTurn]:
+    """The turns after a fork that were there as the history was read, without what a user said meanwhile.
+
+    What follows a message of the user without a reply was said while that one's run was under way. What follows a reply
+    is older than a run that asks the model anew.
+    """
+    return [each for each in following if each.role != "user" or (replied and each.drawer <= seen)]
 
 
 def _with_ancestors(line: Collection[int], follows: Mapping[int, int | None]) -> set[int]:

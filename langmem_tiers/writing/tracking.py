@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -48,7 +48,7 @@ class Conversation:
     """Where turns belong: the session (None: the current unnamed one), with project, agent and task if known.
 
     A session stays in its first project until another is named. A `history` is a conversation as its host holds it,
-    whose ids may be new each time.
+    whose ids may be new each time; `seen` is the last drawer there was when it was read, None if that is unknown.
     """
 
     session: str | None
@@ -56,6 +56,7 @@ class Conversation:
     agent: str | None = None
     task: str | None = None
     history: bool = False
+    seen: int | None = None
 
 
 def track(context: SpaceContext, turns: Sequence[Turn], conversation: Conversation) -> TrackReport:
@@ -117,13 +118,20 @@ def _store(
     )
 
 
-def stored_as(
+class KnownHistory(NamedTuple):
+    """What a session holds: its last drawer, and the ids of turns of a history stored under other ids, to these."""
+
+    last: int | None
+    stored_as: dict[str, str]
+
+
+def known_history(
     database: Database, turns: Sequence[Turn], conversation: Conversation, *, settings: Settings, now: datetime
-) -> dict[str, str]:
-    """The message ids of turns of a history that are stored under other ids, to these."""
+) -> KnownHistory:
+    """What the session of a history holds now."""
     accepted, _ = incoming.read(turns, settings.text, now, masked=settings.privacy.drawers == "mask")
     with database.reading() as connection:
-        return _Tracker(connection, database.space, conversation, now, settings).stored_as(accepted)
+        return _Tracker(connection, database.space, conversation, now, settings).known_history(accepted)
 
 
 @dataclass(kw_only=True)
@@ -226,14 +234,17 @@ class _Tracker:
         at = (self._connection, self._space, self._session)
         if not forks or not drawers.followed(*at, forks):
             return {}
-        return abandoned(forks, drawers.tree(*at), {*plan.known.values()})
+        # To edit a message, or to return to a branch, is to leave whatever there is.
+        seen = None if plan.again or plan.replaced else self._conversation.seen
+        return abandoned(forks, drawers.tree(*at), {*plan.known.values()}, seen=seen)
 
-    def stored_as(self, accepted: Sequence[IncomingTurn]) -> dict[str, str]:
-        """The message ids of a history that are stored under other ids, to these."""
+    def known_history(self, accepted: Sequence[IncomingTurn]) -> KnownHistory:
+        """What the session of a history holds."""
         last = {each.message_id: each for each in accepted}
         stored = drawers.known_turns(self._connection, self._space, self._session, last)
         elsewhere = self._stored_elsewhere(list(last.values()), stored)
-        return {message_id: turn.message_id for message_id, turn in elsewhere.items()}
+        sent_again = {message_id: turn.message_id for message_id, turn in elsewhere.items()}
+        return KnownHistory(stored.last, sent_again)
 
     def carry_out(self, plan: _Plan, prepared: Mapping[str, NewDrawer], before: Before) -> list[int]:
         """Carry out a plan made in this transaction; returns the numbers of the new drawers."""
