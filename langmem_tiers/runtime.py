@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -56,6 +57,14 @@ _OF_FILES = 0.75
 _ANY_TEXT = "Hello"
 # Database connections, locks and threads do not survive a fork.
 _AFTER_FORK = "Open the memory in each process, after the fork."
+
+
+# A child that is forked while a thread imports a module can never import it: a fork waits until that is done.
+_importing = threading.RLock()
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(
+        before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
+    )
 
 
 def _files_allowed() -> int:
@@ -132,8 +141,9 @@ class Runtime:
         Example:
             >>> Memory.open("memory", embedder=None).warm_up(freeze=False)
         """
+        from langmem_tiers.background import jobs  # noqa: F401 - loading it is what this is for
         from langmem_tiers.language import lazy_patterns, predicates
-        from langmem_tiers.recall import pipeline  # noqa: F401 - loading it is what this is for
+        from langmem_tiers.recall import pipeline  # noqa: F401 - and so here
 
         is_to_freeze = arguments.flag(freeze, "freeze")
         self._require_open()
@@ -235,7 +245,8 @@ class Runtime:
     def jobs(self, store: SpaceStore) -> Jobs:
         """The background jobs of a space."""
         # Its rules take a moment to compile: not before there is something to derive from.
-        from langmem_tiers.background.jobs import jobs_of
+        with _importing:
+            from langmem_tiers.background.jobs import jobs_of
 
         return jobs_of(self.context(store.name), store)
 

@@ -315,6 +315,26 @@ def test_a_forked_child_is_told_to_open_its_own(tmp_path):
         assert len(memory.user("alice").drawers()) == 1
 
 
+@pytest.mark.folder
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_that_is_forked_while_the_background_is_loaded_has_one_of_its_own(tmp_path, offline_environment):
+    script = """
+        import os, time
+        memory = Memory.open(sys.argv[1], embedder=HashEmbedder())
+        memory.user("alice").track([Turn(role="user", content="I live in Turin.")])
+        while "langmem_tiers.background.jobs" not in sys.modules:
+            time.sleep(0.001)
+        if child := os.fork():
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        memory = Memory.open(sys.argv[2], embedder=HashEmbedder())
+        memory.user("bob").track([Turn(role="user", content="I live in Porto.")])
+        os._exit(7 if memory.flush(60) else 1)
+    """
+    process = start(script, tmp_path / "parents", tmp_path / "childs", environment=offline_environment)
+    process.communicate(timeout=300)
+    assert process.returncode == 7
+
+
 # Crashes
 
 
