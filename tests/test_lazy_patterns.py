@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -76,3 +77,29 @@ def test_threads_may_use_a_pattern_first_at_the_same_time():
     for each in threads:
         each.join()
     assert found == ["word1999"] * 8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_can_use_patterns_whatever_its_parent_was_compiling():
+    over = threading.Event()
+
+    def compile_some():
+        number = 0
+        while not over.is_set():
+            number += 1
+            lazy_pattern("|".join(f"word{number}{each}" for each in range(200))).search("a word")
+
+    compiling = threading.Thread(target=compile_some)
+    compiling.start()
+    try:
+        for number in range(20):
+            child = os.fork()
+            if not child:
+                signal.alarm(30)
+                lazy_pattern(f"a{number}").search("a")
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        over.set()
+        compiling.join()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import Any, cast
 from weakref import WeakSet
 
@@ -24,21 +23,23 @@ def compile_all() -> None:
 
 
 class _Lazy:
-    """What stands for a pattern; what is asked of it is kept as its own."""
+    """What stands for a pattern; what is asked of it is kept as its own.
+
+    Without a lock, as those of `cached_property` have threads wait for the patterns of others, and a forked child for
+    ever: a pattern that two threads compile at once is the same one.
+    """
+
+    compiled: re.Pattern[str]
+    """The pattern itself."""
 
     def __init__(self, source: str, flags: int) -> None:
         self.pattern = source
         self._flags = flags
 
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        """The pattern itself."""
-        return re.compile(self.pattern, self._flags)
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        asked = getattr(self.compiled, name)
+        asked = re.compile(self.pattern, self._flags) if name == "compiled" else getattr(self.compiled, name)
         setattr(self, name, asked)
         return asked
 
