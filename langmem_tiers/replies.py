@@ -27,10 +27,9 @@ class _Replies:
 
     def forget(self) -> None:
         """Start over: a forked child has none of the threads that reply."""
-        self._running = 0
+        self._running: set[int] = set()  # the threads that reply
         self._last = -_LIKELY
         self._ended = threading.Condition()
-        self._here = threading.local()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -38,25 +37,23 @@ class _Replies:
         if self.is_here():
             yield
             return
-        with self._ended:
-            self._running += 1
-        self._here.replies = True
+        here = threading.get_ident()
         try:
+            self._running.add(here)
             yield
         finally:
-            self._here.replies = False
             with self._ended:
-                self._running -= 1
+                self._running.discard(here)
                 self._last = monotonic()
                 self._ended.notify_all()
 
     def expected(self) -> bool:
         """Whether some are running, or may soon: long steps of work are cut into shorter ones."""
-        return self._running > 0 or monotonic() - self._last < _LIKELY
+        return bool(self._running) or monotonic() - self._last < _LIKELY
 
     def alone(self) -> bool:
         """Whether at most one is running: only then may a processor be free for what it begins in another thread."""
-        return self._running <= 1
+        return len(self._running) <= 1
 
     def give_way(self, longest: float | None = None) -> None:
         """Wait while others reply, so many seconds at most. Whoever calls it must hold no lock that they may want."""
@@ -79,7 +76,7 @@ class _Replies:
 
     def is_here(self) -> bool:
         """Whether somebody waits for this thread."""
-        return getattr(self._here, "replies", False)
+        return threading.get_ident() in self._running
 
 
 _replies = _Replies()

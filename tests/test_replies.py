@@ -1,5 +1,6 @@
 """The background beside replies that somebody waits for: it steps back for them, and goes on all the same."""
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -111,3 +112,34 @@ def test_a_reply_does_not_wait_for_itself_nor_for_others(patient):
         waiting = other.submit(replies.give_way)
         assert not waiting.done()
     waiting.result(_LONG)
+
+
+def interrupting(line):
+    """A trace function that interrupts the thread at this line of those that begin a reply."""
+    lines = iter(range(line + 1))
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename == replies.__file__ and event == "line" and next(lines, None) == line:
+            raise KeyboardInterrupt
+        return trace
+
+    return trace
+
+
+def test_a_reply_that_is_interrupted_as_it_begins_is_over():
+    before = sys.gettrace()
+    interrupted = 0
+    for line in range(20):
+        reply = replies.running()
+        sys.settrace(interrupting(line))
+        try:
+            reply.__enter__()
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            sys.settrace(before)
+        if interrupted <= line:
+            reply.__exit__(None, None, None)
+    assert interrupted > 3
+    with replies.running():
+        assert replies.alone()
