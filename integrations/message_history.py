@@ -14,6 +14,7 @@ from langmem_tiers.graphs.messages import is_synthetic, window_start, without_re
 from langmem_tiers.graphs.node import one_space
 from langmem_tiers.graphs.track import log_rejected, turns_of
 from langmem_tiers.storage import drawers, rooms
+from langmem_tiers.storage.write_queue import queue_of
 from langmem_tiers.threads import to_thread
 from langmem_tiers.trust.secrets import mask
 from langmem_tiers.types import Drawer, TrackReport
@@ -65,14 +66,17 @@ class Conversation:
 
     def add(self, messages: Sequence[BaseMessage]) -> TrackReport:
         """Store what users and models said in these messages, without what the memory put into them."""
-        look = self.look(1)
         said: list[BaseMessage] = [
             message.model_copy(update={"content": without_recalled(str(message.text))})
             for message in messages
             if isinstance(message, HumanMessage | AIMessage) and not is_synthetic(message)
         ]
-        turns = turns_of(_identified([each for each in said if each.text.strip()], look.held))
-        return self.space.track(turns, session=look.session, agent=self.agent, project=self.project, task=self.task)
+        kept = [each for each in said if each.text.strip()]
+        about: dict[str, Any] = {"agent": self.agent, "project": self.project, "task": self.task}
+        # Of the messages that others add at the same time, each has a place of its own.
+        with queue_of((self.space.context.folder, self.space.name, self.session)).turn():
+            look = self.look(1)
+            return self.space.track(turns_of(_identified(kept, look.held)), session=look.session, **about)
 
     def close(self) -> None:
         """End the session: what is said from now on has nothing before it."""

@@ -56,6 +56,12 @@ def test_words_said_twice_are_kept_twice(alice, history):
     assert said(alice) == ["Go on.", "I do.", "Go on.", "I do.", "Go on.", "Go on."]
 
 
+async def test_the_same_words_said_at_the_same_time_are_all_kept(alice):
+    pair = [HumanMessage("Yes."), AIMessage("Good.")]
+    await asyncio.gather(*(TieredChatMessageHistory(alice, "friday").aadd_messages(pair) for _ in range(20)))
+    assert said(alice) == ["Yes.", "Good."] * 20
+
+
 @pytest.mark.parametrize(
     ("given", "match"),
     [

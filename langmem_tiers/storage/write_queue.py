@@ -131,5 +131,8 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 
 def queue_of(what: Hashable) -> WriteQueue:
-    """The queue of a database file, by its resolved path, or of a space on a server; all in this process share it."""
+    """The queue of a database file, by its resolved path, of a space on a server, or of a session.
+
+    All in this process share it.
+    """
     return _queues.of(what)
