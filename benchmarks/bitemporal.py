@@ -174,7 +174,22 @@ class Model:
             return self._again(here[-1], new)
         if new.start == EVER and new.end is not None:
             return self._new(new)
-        return self._void_again(new, same) or self._moved(new, same) or self._new(new)
+        known = self._void_again(new, same) or self._moved(new, same)
+        if known is not None:
+            return known
+        self._begin_before(new, now)
+        return self._new(new)
+
+    def _begin_before(self, new: Fact, now: float) -> None:
+        """What was only said to hold, since the beginning of news and before these were told, was so before them.
+
+        All that is said in a trial is news: it began less than two months ago.
+        """
+        if new.said and new.end is None:
+            for other in self.beside(new):
+                mentioned = not other.said and other.end is None and new.start <= other.start < now
+                if mentioned and other.authority <= new.authority:
+                    other.start = EVER
 
     def _again(self, fact: Fact, new: Fact) -> str:
         if new.start != EVER and fact.start == EVER and new.said:
