@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 
 from reporting import parser, report
 
+sys.path.append(str(Path(__file__).parent.parent))
 from langmem_tiers import Memory, Space, Turn
 from langmem_tiers.testing import HashEmbedder
 from tests import servers
