@@ -21,6 +21,7 @@ from sqlalchemy.sql.operators import in_op
 
 from langmem_tiers import replies
 from langmem_tiers.errors import InvalidInput, MissingExtra
+from langmem_tiers.paths import shown
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.telemetry.logs import say
@@ -70,13 +71,13 @@ def parsed(address: str) -> tuple[URL, str]:
             "The address of the database cannot be read.",
             way_out="Give one such as postgresql://user@host:5432/database.",
         ) from error
-    named = url.query.get("schema", _SCHEMA)
-    if not isinstance(named, str) or not _IS_NAME.fullmatch(named):
+    schema = url.query.get("schema", _SCHEMA)
+    if not isinstance(schema, str) or not _IS_NAME.fullmatch(schema):
         raise InvalidInput(
-            f"The schema {str(named)[:80]!a} is no name for one.",
+            f"The schema {str(schema)[:80]!a} is no name for one.",
             way_out="Use small letters, digits and underscores, such as ?schema=langmem_tiers.",
         )
-    return url.set(drivername="postgresql+psycopg").difference_update_query(["schema"]), named
+    return url.set(drivername="postgresql+psycopg").difference_update_query(["schema"]), schema
 
 
 def _with_hosts(address: str) -> str:
@@ -88,12 +89,17 @@ def _with_hosts(address: str) -> str:
     several = _OF_SEVERAL.fullmatch(address)
     if several is None:
         return address
-    named = several["hosts"].split(",")
-    if not all(map(_IS_HOST.fullmatch, named)):
+    each = several["hosts"].split(",")
+    if not all(map(_IS_HOST.fullmatch, each)):
         raise ValueError(several["hosts"])
-    hosts = "&".join(f"host={host}" for host in named)
+    hosts = "&".join(f"host={host}" for host in each)
     database, _, options = several["rest"].partition("?")
     return f"{several['before']}{database}?{hosts}{'&' if options else ''}{options}"
+
+
+def named(url: URL) -> str:
+    """The address as messages have it: without a password."""
+    return shown(url.set(password=None).render_as_string(hide_password=False)).replace("+psycopg", "")
 
 
 def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) -> Engine:
@@ -135,7 +141,7 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
         # How many rows were new is asked of inserts too.
         execution_options={"preserve_rowcount": True, _FOR_LOCKS: settings.busy_timeout, **carried},
     )
-    opening = _Opening(limits, shown=url.render_as_string())
+    opening = _Opening(limits, where=named(url))
     event.listen(engine, "do_connect", lambda _dialect, _record, _, given: opening.opened(given))
     event.listen(engine, "connect", lambda connection, _record: values.adapt(connection))
     event.listen(engine, "begin", _begin)
@@ -148,7 +154,7 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
 class _Opening:
     """How connections are opened: with their limits, or, once a pooler is between, without."""
 
-    def __init__(self, limits: dict[str, str], *, shown: str) -> None:
+    def __init__(self, limits: dict[str, str], *, where: str) -> None:
         from langmem_tiers.storage.postgres.patience import Server
 
         self._server = Server()
@@ -156,7 +162,7 @@ class _Opening:
         # A plan that is used once is made sooner if it is known which partition it is for.
         each_time = {**limits, "plan_cache_mode": "force_custom_plan"}
         self._each_time = "".join(f"SET LOCAL {name} = {_quoted(name, value)}; " for name, value in each_time.items())
-        self._shown = shown
+        self._where = where
         self._is_pooled = False
 
     def opened(self, given: dict[str, Any]) -> PatientConnection:
@@ -171,7 +177,7 @@ class _Opening:
             if (direct := self._with_limits(given)) is not None:
                 return direct
             self._is_pooled = True
-            say(log, logging.INFO, "pooler_found", database=self._shown)
+            say(log, logging.INFO, "pooler_found", database=self._where)
         made = PatientConnection.opened(self._server, {**given, "prepare_threshold": None})
         made.limits = self._each_time
         return made

@@ -15,11 +15,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from langmem_tiers.clock import to_millis, utc_now
 from langmem_tiers.errors import MigrationFailed, NewerSchema, OtherDatabases, StorageError
-from langmem_tiers.paths import shown
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
-from langmem_tiers.storage.postgres.connections import AT_ONCE, beginning, connected, parsed, wait_for
+from langmem_tiers.storage.postgres.connections import AT_ONCE, beginning, connected, named, parsed, wait_for
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
@@ -109,7 +108,7 @@ class PostgresServer:
         self._prefix = prefix
         self._part = part
         url, self._schema = parsed(address)
-        self.where = shown(url.set(password=None).render_as_string(hide_password=False)).replace("+psycopg", "")
+        self.where = named(url)
         self._engine = connected(url, self._schema, settings, **{ENGINE: _WAYS})
         self.queue = WorkQueue(self._engine, self.where, prefix)
         try:
@@ -273,12 +272,11 @@ class PostgresRecords(Database):
         seen = _seen_from(space)
 
         soon = f"SET LOCAL lock_timeout = '{int(HURRIED * 1000)}ms'"
-        of_space: dict[str, Any] = {SPACE_NAME: space}
-        self._reader = beginning(engine, "ISOLATION LEVEL REPEATABLE READ READ ONLY", seen, **of_space)
-        of_space[WRITES] = True
-        self._writer = beginning(engine, "", seen, **of_space)
-        self._relaxed = beginning(engine, "", _RELAXED, seen, **of_space)
-        self._hurried = beginning(engine, "", _RELAXED, soon, seen, **of_space)
+        writes: dict[str, Any] = {SPACE_NAME: space, WRITES: True}
+        self._reader = beginning(engine, "ISOLATION LEVEL REPEATABLE READ READ ONLY", seen, **{SPACE_NAME: space})
+        self._writer = beginning(engine, "", seen, **writes)
+        self._relaxed = beginning(engine, "", _RELAXED, seen, **writes)
+        self._hurried = beginning(engine, "", _RELAXED, soon, seen, **writes)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
