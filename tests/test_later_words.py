@@ -61,6 +61,10 @@ CHANGES = [
         "I have a dentist appointment on December 3.", "Dentist moved to December 5.",
         "When is the dentist?", "December 3", "December 5",
     ),
+    (
+        "My exam is on December 3.", "I moved my exam to December 9.",
+        "When is my exam?", "December 3", "December 9",
+    ),
     ("Mark is vegetarian.", "Mark's no longer vegetarian.", "Is Mark vegetarian?", "is vegetarian", "no longer"),
     ("I use Poetry.", "Let's drop Poetry and use uv.", "Do I use Poetry?", "use Poetry", "uv"),
     (

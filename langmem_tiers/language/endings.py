@@ -108,8 +108,13 @@ _PRESENT = re.compile(r"\W*(?:am|is|are|do|does|[a-z]*'(?:m|s|re|t))\b")
 _AGAIN = re.compile(r"\b(?:again|back (?:together|at|with|in|to)|resumed|restarted|still)\b", re.IGNORECASE)
 _NOT_ANEW = re.compile(rf"{_AHEAD.pattern}|n't\b|'d\b|\b(?:not|never|wish\w*|love to|tempted|used to)\b")
 _TWO_WORDS = 2
-# The topic of what is put off: the date that it is put off to is none of a change.
+# Of ways of saying that something is put off, whoever did that.
 _PUT_OFF = "appointment"
+# The time that something is put off to is not that of the change.
+_PUT_OFF_TO = compiled(
+    r"\b(?:postponed|pushed|delayed|moved|rescheduled|shifted|put off|brought forward|changed)\b.{0,80}?"
+    r" (?:to|until|till) (?:the )?(?=@some_time@)"
+)
 _OF_CALENDAR = frozenset(map(stem, CALENDAR))
 # What stands behind the words that say which meeting is put off.
 _MEETINGS = frozenset(map(stem, ("meeting", "appointment", "call", "event", "session", "visit", "date", "time")))
@@ -144,7 +149,6 @@ class _Ending:
     being: bool = False
     whole: bool = False
     personal: bool = False
-    put_off: bool = False
 
 
 _ENDINGS = tuple(
@@ -190,7 +194,7 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     since = validity.of_event(clause, said_at) or validity.of_state(clause, said_at).since
     who = _whose(clause, reading)
     ends = _ended(clause, reading)
-    put_off = any(each.topic == _PUT_OFF for each in ends)
+    put_off = _PUT_OFF_TO.search(clause) is not None
     against = contrast(clause)
     begins = _FIRST_DAY.search(clause) and _day_ahead(clause, said_at)
     for each in (*ends, *_switched(clause, who), *_valued(clause if against is None else against.right, who)):
@@ -288,23 +292,29 @@ def _ending(way: _Ending, clause: str, reading: Reading) -> Revision | None:
         since = (reading.said.said_at - _NEW_FOR).date().isoformat() if mentions else ""
         return Revision(who=who, renewed=same_thing(renewed), since=since)
     owned = _OWNER.search(what) is not None
+    put_off = way.topic == _PUT_OFF
     # "Dentist moved to Monday": a capital at the beginning of a sentence makes no name.
-    opens = way.put_off and bool(thing) and clause.startswith(thing)
+    opens = put_off and bool(thing) and clause.startswith(thing)
     named = frozenset[str]() if owned or opens else names_in(what)
     if way.all:
         partners = names_in(clause) - {who.name} if way.topic == "partner" else frozenset[str]()
         return Revision(who=who, named=named or partners, topic=way.topic)
-    told = what if way.strict or way.topic == "wish" else _first_told(what)
-    meant = way.words or _telling(told) | named or _meant_before(what, reading)
-    # Of the book club, it is the club that is over.
-    whole = thing or way.words or named or way.strict or owned
-    head = "" if whole or len(meant) != _TWO_WORDS else _head(what)
-    over = frozenset({head}) & meant or meant
-    if way.topic == "plan" and all(map(_is_of_date, over)):
-        over = frozenset()  # "They can't make it on the 17th" ends nothing of that day
-    if way.put_off:
-        who, over = who if owned or thing else ANYBODY, over - _MEETINGS or over
+    if put_off and not (owned or thing):
+        who = ANYBODY
+    over = _meant(way, what, named, reading, whole=bool(thing) or owned)
     return Revision(who=who, over=over, named=named, topic=way.topic, strict=way.strict or owned) if over else None
+
+
+def _meant(way: _Ending, what: str, named: frozenset[str], reading: Reading, *, whole: bool) -> frozenset[str]:
+    """The stems of what is over, told in these words as a `whole` or in more detail; empty if that is nothing."""
+    told = what if way.strict or way.topic == "wish" else _first_told(what)
+    found = way.words or _telling(told) | named or _meant_before(what, reading)
+    # Of the book club, it is the club that is over.
+    as_it_is = whole or way.words or named or way.strict or len(found) != _TWO_WORDS
+    over = found if as_it_is else frozenset({_head(what)}) & found or found
+    if way.topic == "plan" and all(map(_is_of_date, over)):
+        return frozenset()  # "They can't make it on the 17th" ends nothing of that day
+    return over - _MEETINGS or over if way.topic == _PUT_OFF else over
 
 
 def _is_of_date(word: str) -> bool:
