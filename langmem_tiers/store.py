@@ -31,6 +31,7 @@ from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest
 from langmem_tiers.storage.embedding_cache import Vectors
+from langmem_tiers.storage.entries import Categories
 from langmem_tiers.storage.errors_border import translated
 from langmem_tiers.storage.folder import DATABASE, mark_space, size, space_folder
 from langmem_tiers.storage.index_file import IndexFile, files
@@ -130,6 +131,7 @@ class SpaceStore(ABC):
         self.columns = columns
         self.notes = notes
         self.revisions = RevisionIndex(self.key)
+        self.categories = Categories(self.key)
         self.purging = threading.Lock()
         """Held while the bytes of deleted records are erased."""
         self.at_rest: AtRest | None = None

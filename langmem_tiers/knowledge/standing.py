@@ -47,18 +47,40 @@ def in_entries(
     return {ref: later.on(_of_entry(entry)) or over[ref] for ref, entry in entries.items()}
 
 
+class OfDrawers:
+    """What says that something in one of some drawers no longer holds at a time; each is judged when it is asked for.
+
+    What relations say of all of them is read at once.
+    """
+
+    def __init__(self, store: SpaceStore, moment: Moment, numbers: Collection[int], at: datetime) -> None:
+        over = outdated.in_drawers(store.graph.view(moment), moment.connection, store.key, numbers, to_millis(at))
+        self._over = {number: tuple(f"no longer: {each.text}" for each in those) for number, those in over.items()}
+        self._later = _LaterWords.until(store, moment, at)
+
+    def reads_words(self) -> bool:
+        """Whether what a drawer says matters."""
+        return bool(self._later)
+
+    def by_number(self, number: int) -> tuple[str, ...]:
+        """What relations say of a drawer."""
+        return self._over.get(number, ())
+
+    def on(self, drawer: Drawer) -> tuple[str, ...]:
+        """What was said later of a drawer, or else what relations say; an empty tuple if nothing does."""
+        said = self._later.on(_of_drawer(drawer)) if self._later and drawer.role == "user" else ()
+        return said or self.by_number(drawer.number)
+
+
 def in_drawers(
     store: SpaceStore, moment: Moment, given: Mapping[int, Drawer] | Collection[int], at: datetime
 ) -> dict[int, tuple[str, ...]]:
     """For each drawer, given whole or by number, of which something no longer holds at a time, what says so."""
-    over = outdated.in_drawers(store.graph.view(moment), moment.connection, store.key, given, to_millis(at))
-    found = {number: tuple(f"no longer: {each.text}" for each in those) for number, those in over.items()}
-    later = _LaterWords.until(store, moment, at)
-    if later:
-        said = given if isinstance(given, Mapping) else drawers.read(moment.connection, store.key, given)
-        told = {number: later.on(_of_drawer(drawer)) for number, drawer in said.items() if drawer.role == "user"}
-        found |= {number: those for number, those in told.items() if those}
-    return found
+    standing = OfDrawers(store, moment, given, at)
+    if not standing.reads_words():
+        return {number: those for number in given if (those := standing.by_number(number))}
+    said = given if isinstance(given, Mapping) else drawers.read(moment.connection, store.key, given)
+    return {number: those for number, drawer in said.items() if (those := standing.on(drawer))}
 
 
 def ended_by(store: SpaceStore, moment: Moment, numbers: Collection[int], at: datetime) -> dict[int, frozenset[int]]:

@@ -307,10 +307,14 @@ def assertions(text: str, me: tuple[str, ...] = (USER,)) -> tuple[Assertion, ...
 
 def _with_subjects(told: Iterable[str], me: Sequence[str]) -> Iterator[Assertion]:
     """What each clause asserts; "he" and "she" are whoever was named last."""
-    last = NOBODY
+    before: list[str] = []
     for clause in told:
-        last = somebody(clause, me[0]) or last
-        who = [last] if _HE_OR_SHE.match(clause) else [subject(clause, each) for each in me]
+        before.append(clause)
+        if _HE_OR_SHE.match(clause):
+            named = (somebody(each, me[0]) for each in reversed(before))
+            who = [next(filter(None, named), NOBODY)]
+        else:
+            who = [subject(clause, each) for each in me]
         yield Assertion(clause=clause, who=tuple(dict.fromkeys(who)), stems=frozenset(stems(clause)))
 
 
@@ -461,6 +465,8 @@ def slots(clause: str) -> Iterator[Slot]:
     for before, slot in values(clause, _STATES):
         if not is_unreal(before) and is_held(clause, len(before)) and _may_be(slot):
             yield slot
+    if contradictions.says_several(clause):
+        return
     told = clause if clause.startswith("The user") else third_person(clause, Subject())
     if told and (found := contradictions.slot(told)) is not None:
         holder = _LEADING_IN.sub("", found.subject)

@@ -90,10 +90,15 @@ def slot(sentence: str) -> Slot | None:
     A sentence that says more than one thing has none: replacing it would lose the rest.
     """
     told = _DATES.sub("", sentence.strip().rstrip(".!"))
-    if _SEVERAL.search(told.replace(" and others", "")):
+    if says_several(told):
         return None
     found = (read(match) for pattern, read in _READERS if (match := pattern.match(told)))
     return next(filter(None, found), None)
+
+
+def says_several(sentence: str) -> bool:
+    """Whether a sentence says more than one thing, or what is not so; then `slot` finds none."""
+    return _SEVERAL.search(sentence.replace(" and others", "")) is not None
 
 
 def denies(sentence: str) -> bool:

@@ -54,7 +54,8 @@ _ANYWHERE = word_set("area areas world region place places country countryside a
 _AT = compiled(r"\b(?:at|from|of) @named@")
 # Of these, what is over was told as a denial.
 _TASTES = frozenset({"likes", "dislikes"})
-_OF_DENIALS = frozenset({"dislikes", "diet", "lacking", "wish", "single", "jobless", "missing"})
+_WISH = "wish"
+_OF_DENIALS = frozenset({"dislikes", "diet", "lacking", _WISH, "single", "jobless", "missing"})
 _FAVOURITE = re.compile(r"favou?rite|fan|go-to|obsessed|allergic|intolerant", re.IGNORECASE)
 _BEHIND = 6  # words
 _SPEAKER = speaker(USER)
@@ -177,11 +178,17 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in every if word not in STOPWORDS and word not in CALENDAR and word != "i")
 
 
+def may_be_concerned(assertion: Assertion) -> bool:
+    """Whether there may be revisions that concern an assertion."""
+    of_somebody_or_wish = assertion.is_of_somebody or _is_on_topic(assertion, _WISH)
+    return assertion.tells_a_stop or (assertion.may_end and of_somebody_or_wish)
+
+
 def concerns(revision: Revision, assertion: Assertion) -> bool:
     """Whether a revision says that what an assertion says is no longer so."""
     if revision.again:
         return _starts_anew(revision, assertion)
-    if not assertion.may_end or not (assertion.is_of_somebody or revision.topic == "wish"):
+    if not assertion.may_end or not (assertion.is_of_somebody or revision.topic == _WISH):
         return False
     if revision.being:
         return _tells_of(revision, assertion)

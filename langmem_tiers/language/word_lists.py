@@ -94,11 +94,12 @@ def named_patterns(section: str, name: str) -> tuple[re.Pattern[str], ...]:
 def contractions(section: str) -> Callable[[str], str]:
     """What spells out the contractions of a section of `data/contractions.toml`."""
     rows = table("contractions")[section]
-    known = [(each["holds"], lazy_pattern(one_line(each["short"])), each["long"]) for each in rows]
+    parts = [(each["holds"], lazy_pattern(one_line(each["short"])), each["long"]) for each in rows]
+    known = [(held, short, long) for holds, short, long in parts for held in holds]
 
     def spelled_out(text: str) -> str:
-        for holds, short, long in known:
-            if any(each in text for each in holds):
+        for held, short, long in known:
+            if held in text:
                 text = short.sub(long, text)
         return text
 

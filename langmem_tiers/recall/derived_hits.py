@@ -7,7 +7,7 @@ words are better.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -73,13 +73,16 @@ LAYERS: dict[KnownKind, RecallLayer] = {
 
 
 class DerivedHit(NamedTuple):
-    """A derived memory that fits: `name` is its unique key within its space, `line` is how it is shown."""
+    """A derived memory that fits: `name` is its unique key within its space, `lined` gives how it is shown.
+
+    Most are not shown.
+    """
 
     key: Key
     kind: KnownKind
     ref: str
     text: str
-    line: str
+    lined: Callable[[], str]
     scores: dict[str, float]
     score: float
     derived_from: frozenset[int] = frozenset()
@@ -94,6 +97,11 @@ class DerivedHit(NamedTuple):
     """What it says in the words of a message or an entry, of which it is the only trace when these are gone."""
     asks: tuple[tuple[int, str], ...] = ()
     """The drawers that it rests on with the words quoted from them, if it waits for the user."""
+
+    @property
+    def line(self) -> str:
+        """How it is shown."""
+        return self.lined()
 
     def item(self, tokens: int) -> KnownItem:
         """It, as a shown item."""
@@ -291,7 +299,7 @@ def _together(known: DerivedHit, wanted: DerivedHit | None) -> DerivedHit:
         return known
     answers = known.answers or wanted.answers
     # What is needed is shown, so it says whether it still holds.
-    return known._replace(line=wanted.line, score=max(known.score, wanted.score), needed=True, answers=answers)
+    return known._replace(lined=wanted.lined, score=max(known.score, wanted.score), needed=True, answers=answers)
 
 
 def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request: RecallRequest) -> Iterator[DerivedHit]:
@@ -374,17 +382,21 @@ def _entry(
     """An entry as a line: `[entry a1b2c3d4e5f6] 2026-03-02 people/lena`; binding ones are marked as such."""
     asks = needs_permission(entry.metadata)
     binds = is_constraint(entry)
-    said = _excerpt(hit, request)
     # A drawer cannot say that something binds the agent, or that it must ask.
     derived = entry.path in FOUND and not binds and not asks
-    marks = (rendering.ASK_FIRST if asks else "") + (rendering.FROM_TOOL if entry.from_tool else "")
-    label = block_lines.label(f"entry {source.reference(entry.id)}", entry.said_at, f"{entry.category}{marks}")
+
+    def lined() -> str:
+        said = _excerpt(hit, request)
+        marks = (rendering.ASK_FIRST if asks else "") + (rendering.FROM_TOOL if entry.from_tool else "")
+        label = block_lines.label(f"entry {source.reference(entry.id)}", entry.said_at, f"{entry.category}{marks}")
+        told = rendering.CONSTRAINT + said.removeprefix("Don't ") if binds else said
+        return rendering.render_known(label + rendering.render_ended(ended), told)
+
     return _known(
         source,
         hit,
         "entry",
-        label + rendering.render_ended(ended),
-        rendering.CONSTRAINT + said.removeprefix("Don't ") if binds else said,
+        lined,
         request,
         at=entry.said_at,
         statement=1.0,
@@ -424,13 +436,17 @@ def _episode(
 
     It `asks` if it repeats words that wait for the user.
     """
-    if episode.of_task:
-        piece = hit.text if hit.ordinal else episode.summary
-        said = rendering.excerpt(piece, query.terms, request.settings.item_characters)
-    else:
-        said = _excerpt(hit, request)
-    label = _label(source, episode, ended) + (rendering.ASK_FIRST if asks else "")
-    known = _known(source, hit, "episode", label, said, request, at=episode.ended_at)
+
+    def lined() -> str:
+        if episode.of_task:
+            piece = hit.text if hit.ordinal else episode.summary
+            said = rendering.excerpt(piece, query.terms, request.settings.item_characters)
+        else:
+            said = _excerpt(hit, request)
+        label = _label(source, episode, ended) + (rendering.ASK_FIRST if asks else "")
+        return rendering.render_known(label, said)
+
+    known = _known(source, hit, "episode", lined, request, at=episode.ended_at)
     return known._replace(of_session=not episode.of_task)
 
 
@@ -441,7 +457,7 @@ def _summary(source: SpaceSnapshot, episode: Episode, ended: Sequence[str], requ
         kind="episode",
         ref=episode.id,
         text=episode.summary,
-        line=rendering.render_known(_label(source, episode, ended), said),
+        lined=lambda: rendering.render_known(_label(source, episode, ended), said),
         scores={},
         score=_ASKED_FOR,
         of_session=True,
@@ -456,10 +472,14 @@ def _label(source: SpaceSnapshot, episode: Episode, ended: Sequence[str]) -> str
 
 def _item(source: SpaceSnapshot, hit: NoteHit, item: ItemRow, request: RecallRequest) -> DerivedHit:
     """A store item as a line, with its key and date; scored like an entry the agent saved."""
-    at, said = from_millis(item.updated_at), _excerpt(hit, request)
-    mark = "" if lowers(hit.text) is None else rendering.ASK_FIRST
-    label = block_lines.label(f"item {source.reference(item.key)}", at) + mark
-    return _known(source, hit, "item", label, said, request, at=at, statement=1.0)
+    at = from_millis(item.updated_at)
+
+    def lined() -> str:
+        mark = "" if lowers(hit.text) is None else rendering.ASK_FIRST
+        label = block_lines.label(f"item {source.reference(item.key)}", at) + mark
+        return rendering.render_known(label, _excerpt(hit, request))
+
+    return _known(source, hit, "item", lined, request, at=at, statement=1.0)
 
 
 def _document(
@@ -467,9 +487,13 @@ def _document(
 ) -> DerivedHit:
     """A piece of a document as a line; of a dream's, a statement."""
     repeats = document_text.statement(hit.text).said if hit.ref.startswith(document_text.DREAMT) else ""
-    mark = (rendering.ASK_FIRST if lowers(hit.ref) else "") + (rendering.FROM_TOOL if file.from_tool else "")
-    label = f"[document {source.reference(hit.ref)}]{mark}{rendering.render_ended(ended)}"
-    known = _known(source, hit, "document", label, _excerpt(hit, request), request, at=request.now)
+
+    def lined() -> str:
+        mark = (rendering.ASK_FIRST if lowers(hit.ref) else "") + (rendering.FROM_TOOL if file.from_tool else "")
+        label = f"[document {source.reference(hit.ref)}]{mark}{rendering.render_ended(ended)}"
+        return rendering.render_known(label, _excerpt(hit, request))
+
+    known = _known(source, hit, "document", lined, request, at=request.now)
     return known._replace(repeats=repeats)
 
 
@@ -484,9 +508,12 @@ def _relations(source: SpaceSnapshot, found: Sequence[Related], request: RecallR
 def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], request: RecallRequest) -> DerivedHit:
     """A relation as a line; scored like an entry of the same authority and fit."""
     row = related.row
-    label = f"[relation {source.reference(row.id)}] {related.label}"
-    marks = (rendering.ASK_FIRST if related.asks_first else "") + (rendering.FROM_TOOL if row.from_tool else "")
-    label = label.rstrip() + marks
+
+    def lined() -> str:
+        label = f"[relation {source.reference(row.id)}] {related.label}".rstrip()
+        marks = (rendering.ASK_FIRST if related.asks_first else "") + (rendering.FROM_TOOL if row.from_tool else "")
+        return rendering.render_known(label + marks + rendering.render_ended(ended), related.text)
+
     signals = {"match": related.share, "session": related.share, "statement": 1.0}
     age = to_millis(request.now) - row.created_at
     return DerivedHit(
@@ -494,7 +521,7 @@ def _relation(source: SpaceSnapshot, related: Related, ended: Sequence[str], req
         kind="relation",
         ref=row.id,
         text=related.text,
-        line=rendering.render_known(label + rendering.render_ended(ended), related.text),
+        lined=lined,
         scores={"graph": round(related.share, _DECIMALS)},
         score=_score(
             source, signals, request, trust=_AUTHORITY[row.authority] * (_NO_LONGER if ended else 1.0), age=age
@@ -508,8 +535,7 @@ def _known(
     source: SpaceSnapshot,
     hit: NoteHit,
     kind: KnownKind,
-    label: str,
-    said: str,
+    lined: Callable[[], str],
     request: RecallRequest,
     *,
     at: datetime,
@@ -524,7 +550,7 @@ def _known(
         kind=kind,
         ref=hit.ref,
         text=hit.text,
-        line=rendering.render_known(label, said),
+        lined=lined,
         scores={name: round(share, _DECIMALS) for name, share in channels.items() if share is not None},
         score=_score(source, signals, request, trust=trust, age=to_millis(request.now) - to_millis(at)),
         derived_from=derived_from,

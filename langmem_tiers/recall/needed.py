@@ -107,4 +107,4 @@ def _active(source: SpaceSnapshot, category: str, most: int, request: RecallRequ
 def _categories(source: SpaceSnapshot, request: RecallRequest) -> Collection[str]:
     if source.earlier is not None:
         return {each.category for each in source.earlier.held.values()}
-    return entries.categories(source.connection, source.key, to_millis(request.now))
+    return source.store.categories.at_time(source.moment, to_millis(request.now))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice, repeat
+from functools import cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 from langmem_tiers import replies
@@ -78,7 +79,6 @@ _PATIENCE = 0.1
 _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
 # Of so many messages it is asked at once what no longer holds.
-_ASKED_AT_ONCE = 4
 # So many standing facts answer "what do you know about me" by themselves.
 _ANSWERED = 4
 _NO_VECTORS = "vectors: "
@@ -517,7 +517,7 @@ class Recall:
             most=most,
             count=self._count,
             names=chosen.names,
-            ended=self._ended_as_asked(sources, keys, whole.drawers),
+            ended=self._ended(sources, whole.drawers),
             waiting=waiting,
             best_first=best_first,
         )
@@ -532,29 +532,18 @@ class Recall:
             chosen.verdicts.update(dict.fromkeys(((source.name, number) for number in altered), "withheld"))
             self._note(f"withheld: altered words in {source.name}: {altered}" if altered else None)
 
-    def _ended_as_asked(
-        self, sources: Sequence[SpaceSnapshot], keys: Sequence[Key], chosen: Mapping[Key, Drawer]
+    def _ended(
+        self, sources: Sequence[SpaceSnapshot], chosen: Mapping[Key, Drawer]
     ) -> Callable[[Key], tuple[str, ...]]:
-        """What says that one of these no longer holds; found for a few at a time, as those may fill the block."""
-        known: dict[Key, tuple[str, ...]] = {}
-        following = iter(keys)
+        """What says that one of the chosen drawers no longer holds; found when asked, as few may fill the block."""
+        numbers = {each.name: [number for space, number in chosen if space == each.name] for each in sources}
+        as_of = self._request.as_of
+        judged = {each.name: standing.OfDrawers(each.store, each.moment, numbers[each.name], as_of) for each in sources}
 
+        @cache
         def ended(key: Key) -> tuple[str, ...]:
-            while key not in known:
-                some = [*islice(following, _ASKED_AT_ONCE)]
-                known.update(dict.fromkeys(some, ()))
-                known.update(self._ended(sources, {each: chosen[each] for each in some if each in chosen}))
-            return known[key]
+            return judged[key[0]].on(chosen[key]) if key in chosen else ()
 
-        return ended
-
-    def _ended(self, sources: Sequence[SpaceSnapshot], chosen: Mapping[Key, Drawer]) -> dict[Key, tuple[str, ...]]:
-        """What says that the chosen drawers no longer hold."""
-        ended: dict[Key, tuple[str, ...]] = {}
-        for source in sources:
-            said = {number: drawer for (space, number), drawer in chosen.items() if space == source.name}
-            those = standing.in_drawers(source.store, source.moment, said, self._request.as_of)
-            ended |= {(source.name, number): words for number, words in those.items()}
         return ended
 
     def _finish(self, result: RecallResult) -> Recalled:
@@ -646,7 +635,7 @@ class Recall:
         known = tuple(derived_hits.again(sources, named))
         items = [
             RecalledItem(
-                space=space, drawer=whole[space, which], score=score, tokens=tokens, ended=over.get((space, which), ())
+                space=space, drawer=whole[space, which], score=score, tokens=tokens, ended=over((space, which))
             )
             for space, which, score, tokens in kept.shown
             if isinstance(which, int) and (space, which) in whole

@@ -31,6 +31,8 @@ from langmem_tiers.content import content_hash
 from langmem_tiers.pointers import drawer_pointer
 from langmem_tiers.records import Authority, Entry, EntryEvidence, Evidence, NewEntry
 from langmem_tiers.storage import change_log, facts, notes
+from langmem_tiers.storage.change_log import Moment
+from langmem_tiers.storage.followed import Followed
 from langmem_tiers.storage.notes import NewPiece, NoteText
 from langmem_tiers.storage.schema import changes, drawers, entries, entry_evidence, rooms
 from langmem_tiers.storage.sealed_text import intact
@@ -108,6 +110,7 @@ _NEAR = Prepared(
 )
 _OF_NUMBERS = Prepared(_EVERY.where(*here(entries), listed(entries.c.number)))
 _WITH_HASHES = Prepared(select(entries.c.content_hash).where(*here(entries), listed(entries.c.content_hash)))
+_NEVER = 1 << 62
 _IS_ACTIVE = (
     *here(entries),
     entries.c.status == "active",
@@ -121,6 +124,12 @@ _ACTIVE = Prepared(
     .order_by(*_NEWEST_FIRST)
 )
 _CATEGORIES = Prepared(select(entries.c.category, func.count()).where(*_IS_ACTIVE).group_by(entries.c.category))
+# Without an expiry, an entry counts as the last to expire.
+_EXPIRIES = Prepared(
+    select(entries.c.category, func.max(func.coalesce(entries.c.expires_at, _NEVER)))
+    .where(*here(entries), entries.c.status == "active")
+    .group_by(entries.c.category)
+)
 
 
 class PutEntry(NamedTuple):
@@ -319,6 +328,19 @@ def ids(connection: Connection, space: str, filters: Filters) -> set[str]:
 def categories(connection: Connection, space: str, at: int) -> dict[str, int]:
     """How many entries each category has that are active at a moment."""
     return dict(_CATEGORIES.rows(connection, space=space, at=at))
+
+
+class Categories(Followed[Mapping[str, int]]):
+    """The categories of the active entries of one space, each with the moment at which the last of them expires."""
+
+    kinds = frozenset({"entry.changed", "notes.changed"})
+
+    def at_time(self, moment: Moment, at: int) -> set[str]:
+        """Those with entries that are active at a time."""
+        return {category for category, until in self.at(moment).items() if until > at}
+
+    def _read(self, connection: Connection) -> Mapping[str, int]:
+        return dict(_EXPIRIES.rows(connection, space=self._space))
 
 
 _COUNT_RECALLED = Prepared(

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+
+from sqlalchemy import Connection
 
 from langmem_tiers.language.assertions import Assertion
-from langmem_tiers.language.revisions import topic_clues
+from langmem_tiers.language.revisions import may_be_concerned, topic_clues
 from langmem_tiers.storage import change_log, revisions
-from langmem_tiers.storage.change_log import Moment
-from langmem_tiers.storage.database import writes
+from langmem_tiers.storage.followed import Followed
 from langmem_tiers.storage.revisions import RevisedRow
-
-_KINDS: set[change_log.Kind] = {"revisions.changed", *change_log.OUT_OF_INDEX}
 
 
 @dataclass(frozen=True)
@@ -45,44 +43,21 @@ class StandingRevisions:
 
     def on(self, assertion: Assertion) -> Iterator[RevisedRow]:
         """Those that may concern an assertion, newest first."""
+        if not may_be_concerned(assertion):
+            return iter(())
         clues = (*assertion.clues(), *topic_clues(assertion, self.topics))
         found = {place for clue in clues for place in self.places.get(clue, ())}
         return (self.rows[place] for place in sorted(found))
 
 
-class _Held(NamedTuple):
-    """What was read at a position of the log, and up to which one it holds."""
+class RevisionIndex(Followed[StandingRevisions]):
+    """The revisions of one space."""
 
-    revisions: StandingRevisions
-    since: int
-    upto: int
+    kinds = frozenset({"revisions.changed", *change_log.OUT_OF_INDEX})
 
+    def _read(self, connection: Connection) -> StandingRevisions:
+        return StandingRevisions.of(revisions.standing(connection, self._space))
 
-class RevisionIndex:
-    """The revisions of one space. Thread-safe: at worst, two threads read the same."""
-
-    def __init__(self, space: str) -> None:
-        self._space = space
-        self._held: _Held | None = None
-
-    def at(self, moment: Moment) -> StandingRevisions:
-        """The revisions at a moment; they are read again only if they have changed."""
-        before = self._held
-        held = self._followed(moment, before)
-        is_settled = not writes(moment.connection)
-        if is_settled and (before is None or held.upto >= before.upto):
-            self._held = held
-        return held.revisions
-
-    def _followed(self, moment: Moment, held: _Held | None) -> _Held:
-        """The revisions held, brought up to date from the log."""
-        if held is None or moment.head < held.since:
-            rows = revisions.standing(moment.connection, self._space)
-            return _Held(StandingRevisions.of(rows), moment.head, moment.head)
-        news = change_log.follow(moment, self._space, after=held.upto, kinds=_KINDS)
-        changed = {change.subject for change in news}
-        if not changed:
-            return held._replace(upto=max(held.upto, moment.head))
-        stay = [row for row in held.revisions.rows if row.drawer not in changed]
-        rows = revisions.standing(moment.connection, self._space, changed)
-        return _Held(StandingRevisions.of([*stay, *rows]), moment.head, moment.head)
+    def _renewed(self, connection: Connection, held: StandingRevisions, changed: Collection[int]) -> StandingRevisions:
+        stay = [row for row in held.rows if row.drawer not in changed]
+        return StandingRevisions.of([*stay, *revisions.standing(connection, self._space, changed)])
