@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from langmem_tiers import Memory, Settings, Turn
-from langmem_tiers.background.expiry import EPISODES, ExpiryJob
+from langmem_tiers.background.expiry import ExpiryJob
 from langmem_tiers.background.mining import ArchiveJob
 from langmem_tiers.errors import NaiveDatetime
 from langmem_tiers.knowledge.episodes import Episodes
@@ -72,7 +72,7 @@ def jobs(space):
     """What makes episodes, and what removes them."""
     with space.memory.use(space.name) as store:
         context = space.memory.context(space.name)
-        yield ArchiveJob(context, store), ExpiryJob(context, store, EPISODES)
+        yield ArchiveJob(context, store), ExpiryJob(context, store)
 
 
 def passes(space) -> bool:

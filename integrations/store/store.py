@@ -373,5 +373,5 @@ class TieredStore(FrontDoor):
         for context in map(self.memory.context, self.memory.spaces()):
             if context.settings.enabled:
                 with context.open() as store:
-                    expired += ExpiryJob(context, store, ITEMS).expire()
+                    expired += ExpiryJob(context, store).expire(ITEMS)
         return expired

@@ -5,7 +5,7 @@ A dream without result is not repeated until there is a new episode or message: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -46,7 +46,8 @@ class DreamJob:
         """
         now = to_millis(self.context.clock())
         with self.store.reading() as connection:
-            wanted, due = self._wanted(connection, now), self.due(connection)
+            wanted = self._wanted(connection, now)
+            due = self._due(connection, wanted, now)
         trigger = next(iter(wanted), None)
         if trigger is None or due is None or due > now or stop():
             return False
@@ -60,13 +61,18 @@ class DreamJob:
     def due(self, connection: Connection) -> int | None:
         """When a dream is due, in UTC milliseconds, possibly in the past; None if never as things stand."""
         now = to_millis(self.context.clock())
-        wanted = self._wanted(connection, now).values()
-        if not self._settings.enabled or not wanted:
+        return self._due(connection, self._wanted(connection, now), now)
+
+    def _due(self, connection: Connection, wanted: Mapping[Trigger, int], now: int) -> int | None:
+        if not wanted:
             return None
-        return max(min(wanted), self._rested(connection, self._last(connection), now), self._free(connection, now))
+        rested = self._rested(connection, self._last(connection), now)
+        return max(min(wanted.values()), rested, self._free(connection, now))
 
     def _wanted(self, connection: Connection, now: int) -> dict[Trigger, int]:
         """What asks for a dream, and when for."""
+        if not self._settings.enabled:
+            return {}
         last = self._last(connection)
         moments: dict[Trigger, int | None] = {
             "episodes": self._by_episodes(connection, last, now),
@@ -83,9 +89,11 @@ class DreamJob:
 
     def _by_episodes(self, connection: Connection, last: DreamRow | None, now: int) -> int | None:
         """Now, if enough episodes are waiting that the last dream has not seen, or has left for the next one."""
+        if not (_went_on(last) or self._news(connection, {"episode.added"})):
+            return None
         enough = self._settings.episodes
-        waiting = len(dreams.unpromoted(connection, self.store.key, enough, at=now)) >= enough
-        return now if waiting and (_went_on(last) or self._news(connection, {"episode.added"})) else None
+        waiting = dreams.unpromoted_numbers(connection, self.store.key, enough, at=now)
+        return now if len(waiting) >= enough else None
 
     def _by_interval(self, connection: Connection, last: DreamRow | None, now: int) -> int | None:
         """One interval after the last dream, or the first message, if there is anything no dream has seen."""

@@ -72,8 +72,7 @@ class FileJob:
     def _file_next(self) -> bool:
         with self.database.reading() as connection:
             space = self.database.space
-            old = change_log.cursor(connection, space, CURSOR)
-            added = change_log.read(connection, space, after=old, kinds={"drawers.added"}, most=_BATCH)
+            old, added = change_log.unread(connection, space, CURSOR, kinds={"drawers.added"}, most=_BATCH)
             news = change_log.first_drawers(added, _BATCH)
             if not news:
                 return False

@@ -61,8 +61,8 @@ class GraphJob:
 
     def _take(self) -> bool:
         with self.store.reading() as connection:
-            old = change_log.cursor(connection, self.store.key, CURSOR)
-            news = _first(change_log.read(connection, self.store.key, after=old, kinds=_KINDS, most=_AT_ONCE))
+            old, unread = change_log.unread(connection, self.store.key, CURSOR, kinds=_KINDS, most=_AT_ONCE)
+            news = _first(unread)
             if not news:
                 return False
             messages = self._messages(connection, news)

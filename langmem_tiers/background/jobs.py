@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 from sqlalchemy import Connection
 
 from langmem_tiers.background.dreaming import DreamJob
 from langmem_tiers.background.embedding import EmbedderAway, EmbedJob
-from langmem_tiers.background.expiry import KINDS, ExpiryJob
+from langmem_tiers.background.expiry import ExpiryJob
 from langmem_tiers.background.filing import FileJob
 from langmem_tiers.background.graphing import GraphJob
 from langmem_tiers.background.mining import ArchiveJob, EnrichJob, MineJob, ReviseJob
@@ -144,7 +143,7 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
     following += (ServerProjectJob(each, store.name) for each in store.shelves)
     following += projecting
     kinds: list[Callable[[SpaceContext, SpaceStore], Job]] = [
-        *(partial(ExpiryJob, kind=kind) for kind in KINDS),
+        ExpiryJob,
         PurgeJob,
         EnrichJob,
         MineJob,

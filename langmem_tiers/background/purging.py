@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -19,6 +20,14 @@ _QUIET = 60_000
 _AGAIN = 30_000
 
 
+class _Look(NamedTuple):
+    """When there is something to erase, None if never; whether that cannot wait, and was asked for by a deletion."""
+
+    due: int | None
+    urgent: bool = False
+    requested: bool = True
+
+
 @dataclass
 class PurgeJob:
     """Follows deletions: the bytes that they left are erased, and the words of what was replaced from the index."""
@@ -29,30 +38,26 @@ class PurgeJob:
 
     def due(self, connection: Connection) -> int | None:
         """When the files are rewritten next, None if they hold nothing that was deleted."""
-        urgent = self._is_urgent(connection)
-        if not (urgent or purging.is_pending(connection, self.store.key)):
-            replaced = purging.words_left_at(connection, self.store.key)
-            return None if replaced is None else replaced + _QUIET
-        if urgent:
-            return to_millis(self.context.clock()) + _AGAIN
-        return purging.wanted_at(connection, self.store.key) + _QUIET
+        return self._look(connection).due
 
     def step(self, stop: Callable[[], bool]) -> bool:
         """Erase what can be erased now; False if nothing was."""
         with self.store.reading() as connection:
-            due = self.due(connection)
-            if due is None:
-                return False
-            urgent = self._is_urgent(connection)
-            requested = urgent or purging.is_pending(connection, self.store.key)
-        if not urgent and due > to_millis(self.context.clock()):
+            look = self._look(connection)
+        if look.due is None or (look.due > to_millis(self.context.clock()) and not look.urgent):
             return False
-        if not requested:
+        if not look.requested:
             with self.store.writing() as connection:
                 purging.purge_words(connection, self.store.key)
             return True
         return finish(self.context, self.store, to_millis(self.context.clock()))[0]
 
-    def _is_urgent(self, connection: Connection) -> bool:
-        """Whether somebody waits for it, or another space still shows what was forgotten here."""
-        return purging.is_urgent(connection, self.store.key) or traces.is_left(connection, self.store.key)
+    def _look(self, connection: Connection) -> _Look:
+        space, asked = self.store.key, purging.requests(connection, self.store.key)
+        # Somebody waits for it, or another space still shows what was forgotten here.
+        if asked.is_urgent or traces.is_left(connection, space):
+            return _Look(to_millis(self.context.clock()) + _AGAIN, urgent=True)
+        if asked.is_pending:
+            return _Look(purging.wanted_at(connection, space) + _QUIET)
+        replaced = purging.notes_changed_at(connection, space) if asked.words else None
+        return _Look(None if replaced is None else replaced + _QUIET, requested=False)

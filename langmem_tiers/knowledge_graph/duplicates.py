@@ -289,11 +289,11 @@ def step(
         StorageError: they are examined later.
     """
     with store.reading() as connection:
-        now = change_log.moment(connection, store.key)
-        old = change_log.cursor(connection, store.key, CURSOR)
-        news = _first(change_log.read(connection, store.key, after=old, kinds={"entities.changed"}, most=_AT_ONCE))
+        old, unread = change_log.unread(connection, store.key, CURSOR, kinds={"entities.changed"}, most=_AT_ONCE)
+        news = _first(unread)
         if not news:
             return None
+        now = change_log.moment(connection, store.key)
         found = _alike_among(store.graph.view(now), news)
         graph = GraphTransaction(connection, store.key, to_millis(clock()), settings)
         asked = [pair for pair in found if _may_ask(graph, pair)] if asker else []

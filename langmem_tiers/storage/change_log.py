@@ -264,6 +264,19 @@ NEWS = _OF_KINDS.where(changes.c.position > _AT.scalar_subquery()).subquery()
 """As part of a statement: the next changes of `kinds` that a `follower` has yet to process, after a position."""
 
 
+_UNREAD = Prepared(
+    _OF_KINDS.where(changes.c.position > _AT.scalar_subquery()).add_columns(_AT.scalar_subquery().label("follower_at"))
+)
+
+
+def unread(
+    connection: Connection, space: str, follower: str, *, kinds: Collection[Kind], most: int = _FOLLOWED
+) -> tuple[int, list[Change]]:
+    """The next changes of these kinds for a follower, oldest first, and how far it has come, if there are any."""
+    rows = _UNREAD.rows(connection, space=space, follower=follower, after=0, kinds=sorted(kinds), most=most)
+    return (rows[0][-1] if rows else 0), _plausible(row[:-1] for row in rows)
+
+
 def changes_in(rows: Iterable[Any]) -> list[Change]:
     """The changes that rows hold; a row without one holds NULL."""
     return _plausible(row for row in rows if row[0] is not None)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, delete, func, insert, not_, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, not_, or_, select, update
 
 from langmem_tiers.clock import from_millis, to_millis
 from langmem_tiers.records import Entry, Episode, GoldenQuestion, SpokenTurn
@@ -29,7 +29,7 @@ from langmem_tiers.storage.schema import (
     rooms,
 )
 from langmem_tiers.storage.sealed_text import is_intact
-from langmem_tiers.storage.statements import here, numbered
+from langmem_tiers.storage.statements import Prepared, here, numbered
 
 TURNS = "dream:turns"
 """The cursor of the conversation log: the last drawer that a dream has read."""
@@ -219,11 +219,11 @@ def drop_altered(connection: Connection, space: str) -> int:
     return len(gone)
 
 
-def oldest_kept(connection: Connection, space: str) -> int | None:
-    """When the oldest dream with a changeset ended, in UTC milliseconds; None if there is none."""
-    with_changes = select(changed_rows.c.dream).where(*here(changed_rows, space))
-    wanted = select(func.min(dreams.c.finished_at)).where(*here(dreams, space), dreams.c.number.in_(with_changes))
-    return connection.execute(wanted).scalar()
+_WITH_CHANGES = select(changed_rows.c.dream).where(*here(changed_rows))
+OLDEST_KEPT = (
+    select(func.min(dreams.c.finished_at)).where(*here(dreams), dreams.c.number.in_(_WITH_CHANGES)).scalar_subquery()
+)
+"""As part of a statement: when the oldest dream with a changeset ended, NULL if there is none."""
 
 
 def _of_numbers(connection: Connection, space: str, numbers: Iterable[int]) -> list[DreamRow]:
@@ -384,13 +384,28 @@ def vectors(connection: Connection, space: str, model: str, ids: Iterable[str]) 
     return {row.ref: vector for row, vector in zip(rows, stored, strict=True) if vector is not None}
 
 
-def unpromoted(connection: Connection, space: str, most: int, *, at: int) -> list[Episode]:
-    """The current episodes with a summary that no dream has processed, oldest first."""
-    holding = or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > at)
-    unseen = (episodes.c.promoted_at.is_(None), episodes.c.summary != "")
-    left = select(drawers.c.number).where(
-        numbered(drawers, episodes.c.last_drawer), drawers.c.superseded_by.is_not(None), episodes.c.compaction >= 0
+_LEFT = select(drawers.c.number).where(
+    numbered(drawers, episodes.c.last_drawer), drawers.c.superseded_by.is_not(None), episodes.c.compaction >= 0
+)
+_UNPROMOTED = Prepared(
+    select(episodes.c.number)
+    .where(
+        *here(episodes),
+        episodes.c.promoted_at.is_(None),
+        episodes.c.summary != "",
+        or_(episodes.c.expires_at.is_(None), episodes.c.expires_at > bindparam("at")),
+        ~_LEFT.exists(),
     )
-    waiting = select(episodes.c.number).where(*here(episodes, space), *unseen, holding, ~left.exists())
-    numbers = connection.execute(waiting.order_by(episodes.c.number).limit(most)).scalars().all()
-    return episode_rows.by_numbers(connection, space, numbers)
+    .order_by(episodes.c.number)
+    .limit(bindparam("most"))
+)
+
+
+def unpromoted_numbers(connection: Connection, space: str, most: int, *, at: int) -> list[int]:
+    """The numbers of the current episodes with a summary that no dream has processed, oldest first."""
+    return [number for (number,) in _UNPROMOTED.rows(connection, space=space, at=at, most=most)]
+
+
+def unpromoted(connection: Connection, space: str, most: int, *, at: int) -> list[Episode]:
+    """The same episodes."""
+    return episode_rows.by_numbers(connection, space, unpromoted_numbers(connection, space, most, at=at))

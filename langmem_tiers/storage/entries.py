@@ -283,11 +283,8 @@ def expired(connection: Connection, space: str, at: int) -> list[Entry]:
     return _where(connection, *here(entries, space, status="active"), entries.c.expires_at <= at)
 
 
-def next_expiry(connection: Connection, space: str) -> int | None:
-    """When the next active entry is due to expire, None if none is."""
-    return connection.execute(
-        select(func.min(entries.c.expires_at)).where(*here(entries, space, status="active"))
-    ).scalar()
+NEXT_EXPIRY = select(func.min(entries.c.expires_at)).where(*here(entries, status="active")).scalar_subquery()
+"""As part of a statement: when the next active entry is due to expire, NULL if none is."""
 
 
 def find(connection: Connection, space: str, filters: Filters, most: int) -> list[Entry]:

@@ -145,9 +145,8 @@ def expired(connection: Connection, space: str, at: int) -> list[Episode]:
     return _where(connection, space, episodes.c.expires_at <= at)
 
 
-def next_expiry(connection: Connection, space: str) -> int | None:
-    """When the next episode expires, None if none does."""
-    return connection.execute(select(func.min(episodes.c.expires_at)).where(*here(episodes, space))).scalar()
+NEXT_EXPIRY = select(func.min(episodes.c.expires_at)).where(*here(episodes)).scalar_subquery()
+"""As part of a statement: when the next episode expires, NULL if none does."""
 
 
 def of_task(connection: Connection, space: str, task: str) -> list[Episode]:

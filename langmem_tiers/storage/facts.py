@@ -9,9 +9,10 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import facts
-from langmem_tiers.storage.statements import Prepared, here, plausible, put_row, upsert
+from langmem_tiers.storage.statements import Prepared, here, listed, plausible, put_row, upsert
 
 _VALUE = Prepared(select(facts.c.value).where(*here(facts), facts.c.name == bindparam("name")))
+_VALUES = Prepared(select(facts.c.name, facts.c.value).where(*here(facts), listed(facts.c.name)))
 _ROW = upsert(facts)
 _COUNT_UP = Prepared(
     _ROW.on_conflict_do_update(
@@ -26,9 +27,19 @@ def get(connection: Connection, space: str, name: str) -> str | None:
     return next((value for (value,) in _VALUE.rows(connection, space=space, name=name)), None)
 
 
+def several(connection: Connection, space: str, names: Iterable[str]) -> dict[str, str]:
+    """The values under these names, by name, of those that have one."""
+    return dict(_VALUES.among(connection, sorted(names), space=space))
+
+
 def number(connection: Connection, space: str, name: str) -> int:
     """The number under a name, 0 if there is none."""
-    held = get(connection, space, name) or "0"
+    return as_number(name, get(connection, space, name))
+
+
+def as_number(name: str, value: str | None) -> int:
+    """The number that a value under a name stands for, 0 if there is none."""
+    held = value or "0"
     try:
         return int(held)
     except ValueError as error:

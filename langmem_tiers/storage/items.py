@@ -178,9 +178,8 @@ def expired(connection: Connection, space: str, at: int) -> list[Place]:
     return [(namespace, key) for namespace, key in found]
 
 
-def next_expiry(connection: Connection, space: str) -> int | None:
-    """When the next item expires, None if none does."""
-    return connection.execute(select(func.min(store_items.c.expires_at)).where(*here(store_items, space))).scalar()
+NEXT_EXPIRY = select(func.min(store_items.c.expires_at)).where(*here(store_items)).scalar_subquery()
+"""As part of a statement: when the next item expires, NULL if none does."""
 
 
 def _forget_receipts(connection: Connection, space: str, gone: Collection[tuple[NoteKind, str]]) -> None:

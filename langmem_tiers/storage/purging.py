@@ -7,7 +7,7 @@ request it has been purged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -60,19 +60,44 @@ def wanted_at(connection: Connection, space: str) -> int:
     return facts.number(connection, space, _AT)
 
 
-def is_urgent(connection: Connection, space: str) -> bool:
-    """Whether somebody waits for a request that is not carried out."""
-    return facts.number(connection, space, _NOW) > done(connection, space)
+class Requests(NamedTuple):
+    """The numbers of the latest request, of the latest that somebody waits for, and up to which every part is done.
+
+    `words` says whether words of replaced notes are left in the keyword index.
+    """
+
+    latest: int
+    awaited: int
+    done: int
+    words: bool
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether somebody waits for one that is not carried out."""
+        return self.awaited > self.done
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the files may still hold something that was deleted."""
+        return self.latest > self.done
+
+
+def requests(connection: Connection, space: str) -> Requests:
+    """What was asked for so far, and what is done of it."""
+    parts = [f"purge:{part}" for part in PARTS]
+    held = facts.several(connection, space, [_WANTED, _NOW, WORDS, *parts])
+    latest, awaited, *done = (facts.as_number(name, held.get(name)) for name in (_WANTED, _NOW, *parts))
+    return Requests(latest, awaited, min(done), WORDS in held)
 
 
 def done(connection: Connection, space: str) -> int:
     """The latest request of which every part is done."""
-    return min(of_part(connection, space, part) for part in PARTS)
+    return requests(connection, space).done
 
 
 def is_pending(connection: Connection, space: str) -> bool:
     """Whether the files may still hold something that was deleted."""
-    return wanted(connection, space) > done(connection, space)
+    return requests(connection, space).is_pending
 
 
 def of_part(connection: Connection, space: str, part: Part) -> int:
@@ -91,10 +116,8 @@ def note_all(connection: Connection, space: str, upto: int) -> None:
         note(connection, space, part, upto)
 
 
-def words_left_at(connection: Connection, space: str) -> int | None:
-    """When notes were changed last, in UTC milliseconds, if words of replaced ones are still in the index."""
-    if facts.get(connection, space, WORDS) is None:
-        return None
+def notes_changed_at(connection: Connection, space: str) -> int | None:
+    """When notes were changed last, in UTC milliseconds; None if there were none."""
     newest = select(changes.c.at).where(*here(changes, space, kind="notes.changed"))
     return connection.execute(newest.order_by(changes.c.position.desc()).limit(1)).scalar()
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 import orjson
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from langmem_tiers.clock import from_millis
 from langmem_tiers.language.endings import Revised
@@ -15,7 +15,7 @@ from langmem_tiers.language.revisions import Revision, revision_of
 from langmem_tiers.storage import change_log, facts
 from langmem_tiers.storage.schema import drawers, revisions
 from langmem_tiers.storage.sealed_text import excerpt
-from langmem_tiers.storage.statements import among, here, insert_new, listed, numbered
+from langmem_tiers.storage.statements import Prepared, among, here, insert_new, listed, numbered
 
 RULES = 3
 """The edition of the rules that find these sentences. What an older one found is read again in the background."""
@@ -69,14 +69,21 @@ def of_older_rules(connection: Connection, space: str, most: int) -> list[Found]
     return _next(connection, space, upto if edition == RULES else 0, most)
 
 
+_NEXT = Prepared(
+    select(drawers.c.number, drawers.c.room, drawers.c.place)
+    .where(
+        *here(drawers),
+        drawers.c.number > bindparam("after"),
+        drawers.c.number.in_(select(revisions.c.drawer).where(*here(revisions))),
+    )
+    .order_by(drawers.c.number)
+    .limit(bindparam("most"))
+)
+
+
 def _next(connection: Connection, space: str, after: int, most: int) -> list[Found]:
     """Drawers with such sentences behind one."""
-    found = select(drawers.c.number, drawers.c.room, drawers.c.place).where(
-        *here(drawers, space),
-        drawers.c.number > after,
-        drawers.c.number.in_(select(revisions.c.drawer).where(*here(revisions, space))),
-    )
-    return [Found(*row) for row in connection.execute(found.order_by(drawers.c.number).limit(most))]
+    return [Found(*row) for row in _NEXT.rows(connection, space=space, after=after, most=most)]
 
 
 def replace(

@@ -120,13 +120,10 @@ def sweep(connection: Connection, space: str, at: int) -> int:
     return remove(connection, space, keys, at)
 
 
-def next_sweep(connection: Connection, space: str, at: int) -> int | None:
-    """When something is to be swept, None if nothing is."""
-    first, latest = (
-        connection.execute(select(each).where(*here(working_entries, space))).scalar()
-        for each in (func.min(working_entries.c.expires_at), func.max(working_entries.c.stored_at))
-    )
-    return at if latest is not None and latest > at else first
+NEXT_EXPIRY = select(func.min(working_entries.c.expires_at)).where(*here(working_entries)).scalar_subquery()
+"""As part of a statement: when the next entry expires, NULL if none does."""
+LAST_STORED = select(func.max(working_entries.c.stored_at)).where(*here(working_entries)).scalar_subquery()
+"""As part of a statement: when the newest entry was stored, NULL if there is none."""
 
 
 def _read(row: Row[Any]) -> dict[str, Any]:

@@ -23,15 +23,15 @@ _AT_ONCE = 1000
 
 
 def follow(store: SpaceStore, now: int) -> bool:
-    """Process the next superseded or reinstated drawers in the log; False if there were none.
+    """Process the next superseded or reinstated drawers in the log; returns whether there may be more.
 
     Raises:
         StorageError: they are processed later.
     """
     with store.reading() as connection:
-        old = change_log.cursor(connection, store.key, CURSOR)
         kinds: set[change_log.Kind] = {"drawer.superseded", "drawers.added"}
-        news = _first(change_log.read(connection, store.key, after=old, kinds=kinds, most=_AT_ONCE))
+        old, unread = change_log.unread(connection, store.key, CURSOR, kinds=kinds, most=_AT_ONCE)
+        news = _first(unread)
         if not news:
             return False
         resting = bool(_resting(connection, store.key, news))
@@ -39,7 +39,7 @@ def follow(store: SpaceStore, now: int) -> bool:
         if change_log.move_cursor(connection, store.key, CURSOR, old=old, new=news[-1].position):
             for entry in _resting(connection, store.key, news):
                 _settle(EntryWriter(connection, store.key, now), entry)
-    return True
+    return len(news) < len(unread) or len(unread) == _AT_ONCE
 
 
 def _first(news: Sequence[Change]) -> list[Change]:
