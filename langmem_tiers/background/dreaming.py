@@ -46,8 +46,9 @@ class DreamJob:
         """
         now = to_millis(self.context.clock())
         with self.store.reading() as connection:
-            wanted = self._wanted(connection, now)
-            due = self._due(connection, wanted, now)
+            last = self._last(connection)
+            wanted = self._wanted(connection, last, now)
+            due = self._due(connection, last, wanted, now)
         trigger = next(iter(wanted), None)
         if trigger is None or due is None or due > now or stop():
             return False
@@ -60,20 +61,20 @@ class DreamJob:
 
     def due(self, connection: Connection) -> int | None:
         """When a dream is due, in UTC milliseconds, possibly in the past; None if never as things stand."""
-        now = to_millis(self.context.clock())
-        return self._due(connection, self._wanted(connection, now), now)
+        now, last = to_millis(self.context.clock()), self._last(connection)
+        return self._due(connection, last, self._wanted(connection, last, now), now)
 
-    def _due(self, connection: Connection, wanted: Mapping[Trigger, int], now: int) -> int | None:
+    def _due(
+        self, connection: Connection, last: DreamRow | None, wanted: Mapping[Trigger, int], now: int
+    ) -> int | None:
         if not wanted:
             return None
-        rested = self._rested(connection, self._last(connection), now)
-        return max(min(wanted.values()), rested, self._free(connection, now))
+        return max(min(wanted.values()), self._rested(connection, last, now), self._free(connection, now))
 
-    def _wanted(self, connection: Connection, now: int) -> dict[Trigger, int]:
+    def _wanted(self, connection: Connection, last: DreamRow | None, now: int) -> dict[Trigger, int]:
         """What asks for a dream, and when for."""
         if not self._settings.enabled:
             return {}
-        last = self._last(connection)
         moments: dict[Trigger, int | None] = {
             "episodes": self._by_episodes(connection, last, now),
             "interval": self._by_interval(connection, last, now),

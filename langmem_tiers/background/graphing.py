@@ -49,22 +49,23 @@ class GraphJob:
         Raises:
             StorageError: the rest is ingested later.
         """
-        worked = False
+        came, changed = False, False
         for step in (self._take, self._merge):
-            while step():
-                worked = True
+            while (news := step()) is not None:
+                came, changed = True, changed or news
                 if stop():
                     return True
-        if worked:
+        if came:
             self.store.graph.checkpoint(self.context.settings.graph.checkpoint_changes)
-        return worked
+        return changed
 
-    def _take(self) -> bool:
+    def _take(self) -> bool | None:
+        """Ingest the next findings in the log; whether that changed something, None at the end of the log."""
         with self.store.reading() as connection:
             old, unread = change_log.unread(connection, self.store.key, CURSOR, kinds=_KINDS, most=_AT_ONCE)
             news = _first(unread)
             if not news:
-                return False
+                return None
             messages = self._messages(connection, news)
         gone = {change.subject for change in news if change.kind == "drawer.superseded"}
         with self.store.writing(durable=bool(messages or gone)) as connection:
@@ -73,7 +74,7 @@ class GraphJob:
             activity = self._taken(connection, messages, gone)
         if activity is not None:
             notify(self.context.listeners, activity)
-        return True
+        return activity is not None
 
     def _taken(self, connection: Connection, messages: Sequence[Message], gone: Collection[int]) -> Activity | None:
         now = to_millis(self.context.clock())
@@ -87,15 +88,14 @@ class GraphJob:
         taken.withdrawn += withdrawn
         return self._noted(connection, _body(taken)) if taken.anything else None
 
-    def _merge(self) -> bool:
+    def _merge(self) -> bool | None:
+        """Merge duplicates of the next entities in the log; whether there were any, None at the end of the log."""
         context = self.context
         asker = context.asker(self.store)
         activity = duplicates.step(self.store, context.settings, context.clock, asker, self._noted)
-        if activity is None:
-            return False
         if isinstance(activity, Activity):
             notify(self.context.listeners, activity)
-        return True
+        return None if activity is None else isinstance(activity, Activity)
 
     def _noted(self, connection: Connection, body: Mapping[str, Any]) -> Activity:
         return activities.append(connection, self.store.key, ACTIVITY, body, at=to_millis(self.context.clock()))

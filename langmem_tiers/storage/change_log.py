@@ -303,12 +303,18 @@ def cursors_named(connection: Connection, space: str, beginning: str) -> list[st
     return [name for (name,) in rows]
 
 
+_MOVE = Prepared(
+    update(cursors)
+    .where(*here(cursors, name=bindparam("name"), position=bindparam("old")))
+    .values(position=bindparam("new"))
+)
+
+
 def move_cursor(connection: Connection, space: str, name: str, *, old: int, new: int) -> bool:
     """Move a cursor if it is still at `old`; False if another process has moved it."""
     if old == 0:
         insert_new(connection, cursors, space, [{"name": name, "position": 0}])
-    this = here(cursors, space, name=name, position=old)
-    return connection.execute(update(cursors).where(*this).values(position=new)).rowcount == 1
+    return _MOVE.change(connection, space=space, name=name, old=old, new=new) == 1
 
 
 def reset_cursor(connection: Connection, space: str, name: str, position: int = 0) -> None:

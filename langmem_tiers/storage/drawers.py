@@ -178,9 +178,13 @@ def tracked(connection: Connection, space: str) -> list[tuple[int, str, str]]:
     return [(drawer, session, message_id) for drawer, session, message_id in rows]
 
 
+_NEWEST = Prepared(select(func.max(drawers.c.number)).where(*here(drawers)))
+
+
 def newest(connection: Connection, space: str) -> int:
     """The number of the last drawer, 0 if there is none."""
-    return plausible(connection.execute(select(func.max(drawers.c.number)).where(*here(drawers, space))).scalar() or 0)
+    ((number,),) = _NEWEST.rows(connection, space=space)
+    return plausible(number or 0)
 
 
 _PUT_DRAWERS, _PUT_TURNS, _PUT_CHUNKS = (Prepared(insert(table)) for table in (drawers, turns, chunks))

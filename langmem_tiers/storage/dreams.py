@@ -124,8 +124,7 @@ def one(connection: Connection, space: str, dream_id: str) -> DreamRow | None:
 
 def last(connection: Connection, space: str) -> DreamRow | None:
     """The last dream that was no preview."""
-    wanted = _EVERY.where(*here(dreams, space), ~_PREVIEWED).order_by(dreams.c.number.desc()).limit(1)
-    row = connection.execute(wanted).first()
+    row = connection.execute(_LAST, {"space": space}).first()
     return None if row is None else _read(row)
 
 
@@ -290,6 +289,7 @@ _EVERY = select(
     dreams.c.turns_upto,
 )
 _PREVIEWED = dreams.c.saw.is_not(None)
+_LAST = _EVERY.where(*here(dreams), ~_PREVIEWED).order_by(dreams.c.number.desc()).limit(1)
 
 
 def _read(row: Any) -> DreamRow:

@@ -257,11 +257,14 @@ def succeeded_by(connection: Connection, space: str, entry_id: str, reason: str 
     return _where(connection, *here(entries, space, successor=entry_id, **why))
 
 
+_ON_DRAWERS = select(entry_evidence.c.entry).where(*here(entry_evidence), listed(entry_evidence.c.drawer))
+_RESTING = Prepared(_EVERY.where(*here(entries), entries.c.number.in_(_ON_DRAWERS)))
+
+
 def resting_on(connection: Connection, space: str, drawer_numbers: Collection[int]) -> list[Entry]:
     """The entries, active or not, with one of these drawers as evidence."""
-    on_them = (*here(entry_evidence, space), entry_evidence.c.drawer.in_(drawer_numbers))
-    resting = entries.c.number.in_(select(entry_evidence.c.entry).where(*on_them))
-    return _where(connection, *here(entries, space), resting)
+    found = {entry.number: entry for entry in map(_entry, _RESTING.among(connection, drawer_numbers, space=space))}
+    return [found[number] for number in sorted(found)]
 
 
 def inactive(connection: Connection, space: str, most: int) -> list[Entry]:
