@@ -6,7 +6,7 @@ What a clause says so of is a revision; `revisions` says which earlier assertion
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -190,17 +190,11 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     """What a clause says is over, or is so by now."""
     if speech_acts.is_unsure(clause):
         return
-    said_at = reading.said.said_at
-    since = validity.of_event(clause, said_at) or validity.of_state(clause, said_at).since
     who = _whose(clause, reading)
     ends = _ended(clause, reading)
-    put_off = _PUT_OFF_TO.search(clause) is not None
     against = contrast(clause)
-    begins = _FIRST_DAY.search(clause) and _day_ahead(clause, said_at)
-    for each in (*ends, *_switched(clause, who), *_valued(clause if against is None else against.right, who)):
-        planned = bool(begins) and (bool(each.renewed) or each.slot is not None)
-        began = "" if put_off and each.slot is None else since
-        yield replace(each, since=begins if begins and planned else began or each.since, planned=planned)
+    made = [*ends, *_switched(clause, who), *_valued(clause if against is None else against.right, who)]
+    yield from _dated(made, clause, reading.said.said_at)
     yield from _wrong(clause)
     if against is not None:
         yield from _contrasted(against, who, reading)
@@ -208,6 +202,19 @@ def _of_clause(clause: str, reading: Reading) -> Iterator[Revision]:
     anew = _AGAIN.search(clause) and not ends and not _NOT_ANEW.search(clause)
     if anew and not (meant := _telling(_AGAIN.sub("", clause))) <= LIGHT | VAGUE:
         yield Revision(who=who, over=meant, again=True)
+
+
+def _dated(made: Sequence[Revision], clause: str, said_at: datetime) -> Iterator[Revision]:
+    """What a clause says is over or so by now, with since when."""
+    if not made:
+        return
+    since = validity.of_event(clause, said_at) or validity.of_state(clause, said_at).since
+    put_off = _PUT_OFF_TO.search(clause) is not None
+    begins = _FIRST_DAY.search(clause) and _day_ahead(clause, said_at)
+    for each in made:
+        planned = bool(begins) and (bool(each.renewed) or each.slot is not None)
+        began = "" if put_off and each.slot is None else since
+        yield replace(each, since=begins if begins and planned else began or each.since, planned=planned)
 
 
 def _switched(clause: str, who: Who) -> Iterator[Revision]:
@@ -248,9 +255,9 @@ def _contrasted(against: Contrast, who: Who, reading: Reading) -> Iterator[Revis
 
 def _planned(clause: str, who: Who, reading: Reading) -> Iterator[Revision]:
     """What is so from a later day on, as planned."""
-    if since := _planned_for(clause, reading.said.said_at):
-        for _, slot in values(clause, _PLANNED):
-            yield Revision(who=who, slot=slot, since=since, planned=True)
+    slots_ahead = [slot for _, slot in values(clause, _PLANNED)]
+    if slots_ahead and (since := _planned_for(clause, reading.said.said_at)):
+        yield from (Revision(who=who, slot=slot, since=since, planned=True) for slot in slots_ahead)
 
 
 def _planned_for(clause: str, said_at: datetime) -> str:
