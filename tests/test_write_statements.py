@@ -25,6 +25,9 @@ MOST_REPLACED = 18 if ON_SERVER else 11
 MOST_WITH_EVIDENCE = 17 if ON_SERVER else 13
 # Two entries change, and the words of one leave the index.
 MOST_OF_TWO = 25 if ON_SERVER else 18
+# Each job asks for what is behind, and whether it is due; filing and embedding a turn take half of a visit.
+MOST_OF_A_VISIT = 95 if ON_SERVER else 82
+MOST_FOR_NOTHING = 38 if ON_SERVER else 34
 
 RELATIONS = {
     "between new names": ("Carl", "lives in", "Bergen"),
@@ -94,3 +97,14 @@ def test_an_item_is_put_in_a_dozen_statements_and_replaced_in_a_few_more(used, s
         store.put(ALICE, "ben", {field: "Ben left Oslo."})
     with at_most(12):
         store.put(ALICE, "ben", {field: "Ben left Oslo."})
+
+
+def test_a_visit_of_the_background_after_a_turn_is_short(used):
+    used.track([Turn(role="user", content="We had soup."), Turn(role="assistant", content="Nice.")], session="s1")
+    with at_most(MOST_OF_A_VISIT):
+        used.flush()
+
+
+def test_a_visit_of_the_background_for_nothing_is_shorter(used):
+    with at_most(MOST_FOR_NOTHING):
+        used.flush()

@@ -105,8 +105,7 @@ class DreamJob:
         return min(began or now, now) + round(self._settings.interval_hours * _HOUR)
 
     def _news(self, connection: Connection, kinds: set[change_log.Kind]) -> bool:
-        seen = dreams.seen(connection, self.store.key)
-        return bool(change_log.read(connection, self.store.key, after=seen, kinds=kinds, most=1))
+        return bool(change_log.unread(connection, self.store.key, dreams.SEEN, kinds=kinds, most=1)[1])
 
     def _rested(self, connection: Connection, last: DreamRow | None, now: int) -> int:
         """When the pause after the last dream ends; none if it lies in the future, since clocks can be set back."""

@@ -75,17 +75,19 @@ class TextSource:
         """The name of a model's cursor."""
         return f"{self.cursor}{model}"
 
-    def reached(self, connection: Connection, space: str, model: str) -> int:
-        """The position of the log up to which a model is done."""
-        return change_log.cursor(connection, space, self.cursor_name(model))
-
     def after(self, connection: Connection, space: str, position: int, *, most: int = 10_000) -> list[Change]:
         """Changes that tell of new texts, after a position of the log."""
         return change_log.read(connection, space, after=position, kinds={self.added}, most=most)
 
     def behind(self, connection: Connection, space: str, model: str, *, most: int = 10_000) -> list[Change]:
         """Those that have not been processed yet."""
-        return self.after(connection, space, self.reached(connection, space, model), most=most)
+        return self.unread(connection, space, model, most=most)[1]
+
+    def unread(
+        self, connection: Connection, space: str, model: str, *, most: int = 10_000
+    ) -> tuple[int, list[Change]]:
+        """The same, with the position of the log up to which the model is done, if there are any."""
+        return change_log.unread(connection, space, self.cursor_name(model), kinds={self.added}, most=most)
 
 
 def _missing_chunks(connection: Connection, space: str, model: str, ranges: Ranges) -> list[Text]:
@@ -266,8 +268,11 @@ class Embedding:
         """The next changes after a position of the log, or after those that are done; None if there are none."""
         space, model = self.database.space, self.embedder.name
         with self.database.reading() as connection:
-            old = self.source.reached(connection, space, model) if after is None else after
-            news = change_log.first_drawers(self.source.after(connection, space, old), self.batch * self.ahead)
+            if after is None:
+                old, unread = self.source.unread(connection, space, model)
+            else:
+                old, unread = after, self.source.after(connection, space, after)
+            news = change_log.first_drawers(unread, self.batch * self.ahead)
             if not news:
                 return None
             return _Block(old, news, self.source.missing(connection, space, model, _ranges(news)))

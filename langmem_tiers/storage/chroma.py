@@ -277,9 +277,8 @@ class ChromaIndex:
         return facts.get(connection, self._space, name)
 
     def _news(self, connection: Connection) -> list[Change]:
-        old = change_log.cursor(connection, self._space, CURSOR)
         kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
-        return change_log.read(connection, self._space, after=old, kinds=kinds, most=_CHANGES)
+        return change_log.unread(connection, self._space, CURSOR, kinds=kinds, most=_CHANGES)[1]
 
     def _left_clean(self, connection: Connection, name: str) -> bool:
         there = (self.folder / "chroma" / name / DATABASE).exists()

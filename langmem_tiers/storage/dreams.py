@@ -35,8 +35,8 @@ TURNS = "dream:turns"
 """The cursor of the conversation log: the last drawer that a dream has read."""
 # The last numbers assigned: a question that was removed and added again gets a new one.
 _NEWEST, _NEWEST_QUESTION = "newest_dream", "newest_golden_question"
-# Log position of the last dream's material.
-_SEEN = "dream:seen"
+SEEN = "dream:seen"
+"""The follower of the log that is the last dream: how far its material went."""
 _SOME_GONE = "Not all that it decided is kept: some of its words were deleted."
 _NOTHING: Mapping[str, Any] = {"decision": {"accepted": [], "rejected": []}, "diff": "", "golden": [], "notes": []}
 # The columns of changed rows that contain text.
@@ -71,7 +71,7 @@ def put(connection: Connection, space: str, report: Report, saw: Seen) -> int:
     """Store the outcome of a dream. Returns its number. The turns it read are not read again, whatever the outcome."""
     number = facts.count_up(connection, space, _NEWEST)
     connection.execute(insert(dreams).values(space=space, number=number, fence=saw.fence, **_columns(report)))
-    change_log.reset_cursor(connection, space, _SEEN, saw.position)
+    change_log.reset_cursor(connection, space, SEEN, saw.position)
     _pass_turns(connection, space, saw)
     return number
 
@@ -102,13 +102,13 @@ def approve(connection: Connection, space: str, row: DreamRow, report: Report, *
     assert row.saw is not None
     columns = {**_columns(report), "saw": None, "turns_upto": None, "fence": fence}
     connection.execute(update(dreams).where(*here(dreams, space, number=row.number)).values(**columns))
-    change_log.reset_cursor(connection, space, _SEEN, max(row.saw.position, seen(connection, space)))
+    change_log.reset_cursor(connection, space, SEEN, max(row.saw.position, seen(connection, space)))
     _pass_turns(connection, space, row.saw)
 
 
 def seen(connection: Connection, space: str) -> int:
     """The log position up to which the last dream has seen the space, 0 if there was none."""
-    return change_log.cursor(connection, space, _SEEN)
+    return change_log.cursor(connection, space, SEEN)
 
 
 def change(connection: Connection, space: str, number: int, report: Report) -> None:

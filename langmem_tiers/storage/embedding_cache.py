@@ -293,10 +293,12 @@ def chunks_of(connection: Connection, space: str, numbers: Collection[int]) -> i
     return sum(count for (count,) in among(connection, counted, numbers))
 
 
+_ONE_MORE = Prepared(select(chunks.c.drawer).where(*here(chunks)).offset(bindparam("least")).limit(1))
+
+
 def more_chunks_than(connection: Connection, space: str, least: int) -> bool:
     """Whether drawers have more chunks than that; at 200,000, this takes a few milliseconds."""
-    one_more = select(chunks.c.drawer).where(*here(chunks, space)).offset(least).limit(1)
-    return connection.execute(one_more).first() is not None
+    return bool(_ONE_MORE.rows(connection, space=space, least=least))
 
 
 def last_drawer(connection: Connection, space: str) -> int:
