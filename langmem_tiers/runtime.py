@@ -110,6 +110,9 @@ class Runtime:
         self._used = None if backend.queue is None else leasing.UsedSpaces(backend.queue)
         self._process = os.getpid()
         self._closing = False
+        # Spaces of which somebody waits for all work to be done (None: all); those where a few vectors wait for others.
+        self._awaited: list[set[str] | None] = []
+        self._with_few: set[str] = set()
         self._at_exit = _close_at_exit(self)
         self._worker = self.worker() if background else None
 
@@ -242,13 +245,13 @@ class Runtime:
         """The name of the embedding model, None for keyword search only."""
         return None if self._embedder is None else self._embedder.inner.name
 
-    def jobs(self, store: SpaceStore) -> Jobs:
-        """The background jobs of a space."""
+    def jobs(self, store: SpaceStore, *, awaited: bool = True) -> Jobs:
+        """The background jobs of a space; if they are `awaited`, nothing is left for later that can be done."""
         # Its rules take a moment to compile: not before there is something to derive from.
         with _importing:
             from langmem_tiers.background.jobs import jobs_of
 
-        return jobs_of(self.context(store.name), store)
+        return jobs_of(self.context(store.name), store, awaited=awaited)
 
     def use(self, name: str) -> AbstractContextManager[SpaceStore]:
         """A space, kept open during the block, for the host itself; see `SpaceContext.open`."""
@@ -323,9 +326,18 @@ class Runtime:
             wanted = self.backend.names() if names is None else sorted(names)
             outcomes = {self._round(name, lambda: False)[0] for name in wanted}
             return outcomes <= {WorkLeft.DONE}
-        for name in names or ():
-            self._worker.wake(name)
-        return self._worker.wait(names, timeout)
+        self._awaited.append(names)
+        try:
+            for name in names or ():
+                self._worker.wake(name)
+            done = self._worker.wait(names, timeout)
+            if names is None and (few := [*self._with_few]):
+                for name in few:
+                    self._worker.wake(name)
+                done = self._worker.wait(None, timeout)
+            return done
+        finally:
+            self._awaited.remove(names)
 
     def _finish_on_server(
         self, queue: SpaceQueue, used: leasing.UsedSpaces, names: set[str] | None, timeout: float | None
@@ -409,8 +421,10 @@ class Runtime:
             return WorkLeft.DONE, None
         self.count_tokens.prepare()
         with self._spaces.use(name) as store:
-            jobs, head, store.at_rest = self.jobs(store), resting.head_of(store), None
+            awaited = self._worker is None or any(names is None or name in names for names in [*self._awaited])
+            jobs, head, store.at_rest = self.jobs(store, awaited=awaited), resting.head_of(store), None
             outcome = jobs.run(stopped)
+            (self._with_few.add if jobs.waits else self._with_few.discard)(name)
             later = jobs.seconds_to_next(store)
             if outcome is WorkLeft.DONE:
                 store.at_rest = resting.after_visit(store, head, self._ways(name), later, self.clock)

@@ -83,9 +83,7 @@ class TextSource:
         """Those that have not been processed yet."""
         return self.unread(connection, space, model, most=most)[1]
 
-    def unread(
-        self, connection: Connection, space: str, model: str, *, most: int = 10_000
-    ) -> tuple[int, list[Change]]:
+    def unread(self, connection: Connection, space: str, model: str, *, most: int = 10_000) -> tuple[int, list[Change]]:
         """The same, with the position of the log up to which the model is done, if there are any."""
         return change_log.unread(connection, space, self.cursor_name(model), kinds={self.added}, most=most)
 

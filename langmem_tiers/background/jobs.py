@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -31,6 +32,8 @@ Stop = Callable[[], bool]
 # Drawers that Chroma gets at once while the embedder computes, which then waits: Chroma keeps Python's lock, for ten
 # drawers 37 ms, for a hundred 64, for five hundred 168.
 _LARGE = 256
+# And of those that it gets as long as nobody waits for them.
+_FEW = 64
 
 
 class Job(Protocol):
@@ -66,6 +69,12 @@ class Jobs:
     context: SpaceContext
     following: tuple[Job, ...]
     deriving: tuple[Job, ...]
+    projecting: tuple[ProjectJob, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a few vectors were left to wait for others."""
+        return any(job.waited for job in self.projecting)
 
     def run(self, stop: Stop) -> WorkLeft:
         """Do all that the log or the clock asks for; `stop` is checked between steps."""
@@ -123,11 +132,12 @@ class _StepOfEach:
                     job.step(stop)
 
 
-def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
-    """The jobs of an open space."""
+def jobs_of(context: SpaceContext, store: SpaceStore, *, awaited: bool) -> Jobs:
+    """The jobs of an open space; if they are `awaited`, nothing is left for later that can be done."""
     following: list[Job] = [FileJob(store.database, context.clock)]
-    projecting: list[Job] = [] if store.chroma is None else [ProjectJob(store.chroma)]
-    meanwhile: list[Job] = [] if store.chroma is None else [ProjectJob(store.chroma, _LARGE)]
+    project = None if store.chroma is None else partial(ProjectJob, store.chroma, context.clock)
+    projecting = [] if project is None else [project(0 if awaited else _FEW)]
+    meanwhile: list[Job] = [] if project is None else [project(_LARGE)]
     if isinstance(context.embedder, GuardedEmbedder):
         embed = EmbedJob(
             database=store.database,
@@ -152,4 +162,4 @@ def jobs_of(context: SpaceContext, store: SpaceStore) -> Jobs:
         *([GraphJob] if context.settings.graph.enabled else []),
         DreamJob,
     ]
-    return Jobs(context, tuple(following), tuple(kind(context, store) for kind in kinds))
+    return Jobs(context, tuple(following), tuple(kind(context, store) for kind in kinds), tuple(projecting))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.errors import ProjectionDamaged, ServerUnreachable, StorageError
 from langmem_tiers.storage.chroma import ChromaIndex
 from langmem_tiers.storage.chroma_server import Shelf
@@ -16,6 +17,9 @@ from langmem_tiers.store import FolderStore
 from langmem_tiers.telemetry.logs import say
 
 log = logging.getLogger(__name__)
+
+# Milliseconds for which a few drawers wait for others.
+_PATIENCE = 60_000
 
 
 class VectorServerAway(Exception):
@@ -26,20 +30,29 @@ class VectorServerAway(Exception):
 class ProjectJob:
     """Keeps the vectors of a space in Chroma, following the log.
 
+    Chroma keeps Python's lock for about as long for a few drawers as for many, and no search needs them there at once.
+
     Attributes:
-        least: Drawers that are waited for.
+        least: Drawers that are waited for, for a minute.
+        waited: Whether there were some, but fewer, the last time.
     """
 
     chroma: ChromaIndex
+    clock: Clock
     least: int = 0
     name: str = "project"
+    waited: bool = field(default=False, init=False)
     _failure: ProjectionDamaged | None = field(default=None, init=False)
 
-    def due(self, connection: Connection) -> None:
-        """Never due by the clock."""
+    def due(self, connection: Connection) -> int | None:
+        """When so few drawers are no longer waited with, in UTC milliseconds; None if none are."""
+        since = self.chroma.few_since(connection, self.least) if self.least and self.chroma.needed() else None
+        due = None if since is None else since + _PATIENCE
+        # What is left behind by then, another process has.
+        return due if due is not None and due > to_millis(self.clock()) else None
 
     def step(self, stop: Callable[[], bool]) -> bool:
-        """Apply new changes in the log; False if there are none, or another process owns the projection.
+        """Apply new changes in the log; False if there are few or none, or another process owns the projection.
 
         One that searches are to ask is opened in any case.
 
@@ -62,6 +75,8 @@ class ProjectJob:
             return self.chroma.reserve() and self.chroma.drop()
         if self.chroma.lost():
             self.chroma.distrust()
+        if self._waits():
+            return False
         if not (self.chroma.owned or self.chroma.own_large() or self.chroma.wanted()):
             return False
         try:
@@ -74,11 +89,18 @@ class ProjectJob:
     def _catch_up(self, stop: Callable[[], bool]) -> bool:
         worked = False
         if self.chroma.own():
-            while self.chroma.step(self.least):
+            while not self._waits() and self.chroma.step():
                 worked = True
                 if stop():
                     break
         return worked
+
+    def _waits(self) -> bool:
+        if self.least:
+            with self.chroma.reading() as connection:
+                since = self.chroma.few_since(connection, self.least)
+            self.waited = since is not None and 0 <= to_millis(self.clock()) - since < _PATIENCE
+        return self.waited
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,14 @@ def at(connection: Connection, space: str, position: int) -> str:
     return "" if row is None else " ".join(map(str, row))
 
 
+_MADE_AT = Prepared(select(changes.c.at).where(*here(changes, position=bindparam("position"))))
+
+
+def made_at(connection: Connection, space: str, position: int) -> int | None:
+    """When the change at a position was made, in UTC milliseconds; None if there is none."""
+    return next((at for (at,) in _MADE_AT.rows(connection, space=space, position=position)), None)
+
+
 def first_at(connection: Connection, space: str) -> int | None:
     """When the first change was made, in UTC milliseconds; None in an empty log."""
     oldest = select(changes.c.at).where(*here(changes, space)).order_by(changes.c.position).limit(1)

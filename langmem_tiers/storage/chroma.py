@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -76,6 +76,10 @@ class ChromaIndex:
     def owned(self) -> bool:
         """Whether this process has the projection open."""
         return self._open is not None
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open a snapshot of the records that it is made of."""
+        return self._database.reading()
 
     def needed(self) -> bool:
         """Whether the space has so many vectors that they are kept in Chroma."""
@@ -147,20 +151,28 @@ class ChromaIndex:
                     self._lock.release()
             return self.owned
 
-    def step(self, least: int = 0) -> bool:
-        """Apply the next changes from the log; False if there are none, or so few. The caller owns the projection.
+    def few_since(self, connection: Connection, least: int) -> int | None:
+        """When the first of fewer than so many drawers came that it lacks, in UTC milliseconds.
 
-        Args:
-            least: Drawers that are waited for.
+        None if there are none, if there are more, or if something is to be deleted from it.
+        """
+        news = self._news(connection, most=least + 1)
+        some = [each for each in news if each.kind == "drawers.embedded" and each.detail == self.model]
+        if not some or len(some) < len(news) or sum(each.until - each.subject + 1 for each in some) >= least:
+            return None
+        return change_log.made_at(connection, self._space, some[0].position)
+
+    def step(self) -> bool:
+        """Apply the next changes from the log; False if there are none. The caller owns the projection.
 
         Raises:
             ProjectionDamaged: Chroma cannot continue; see `distrust`.
         """
         with self._database.reading() as connection:
             news = self._news(connection)
-            embedded = [each for each in news if each.kind == "drawers.embedded" and each.detail == self.model]
-            if not news or sum(each.until - each.subject + 1 for each in embedded) < least:
+            if not news:
                 return False
+            embedded = (each for each in news if each.kind == "drawers.embedded" and each.detail == self.model)
             spans = [(each.subject, each.until) for each in embedded]
             vectors = embedding_cache.load(connection, self._space, self.model, spans)
         self._mark()
@@ -276,9 +288,9 @@ class ChromaIndex:
     def _fact(self, connection: Connection, name: str) -> str | None:
         return facts.get(connection, self._space, name)
 
-    def _news(self, connection: Connection) -> list[Change]:
+    def _news(self, connection: Connection, most: int = _CHANGES) -> list[Change]:
         kinds: set[change_log.Kind] = {"drawers.embedded", *change_log.OUT_OF_INDEX}
-        return change_log.unread(connection, self._space, CURSOR, kinds=kinds, most=_CHANGES)[1]
+        return change_log.unread(connection, self._space, CURSOR, kinds=kinds, most=most)[1]
 
     def _left_clean(self, connection: Connection, name: str) -> bool:
         there = (self.folder / "chroma" / name / DATABASE).exists()
