@@ -158,11 +158,50 @@ def test_vectors_are_put_into_chroma_while_later_ones_are_computed(tmp_path):
         files.append(len(list(tmp_path.rglob("chroma.sqlite3"))))
         return vectors
 
-    with opened(tmp_path, Answering(looking), SMALL) as alice:
-        for start in range(0, 24, 8):
-            alice.track(sentences(8, start), session="s")
+    batches = SMALL.model_copy(update={"storage": StorageSettings(embed_batch=100)})
+    with opened(tmp_path, Answering(looking), batches) as alice:
+        for start in range(0, 1000, 200):
+            alice.track(sentences(200, start), session="s")
         assert alice.flush()
         assert (files[0], files[-1], problems(alice)) == (0, 1, [])
+
+
+@pytest.mark.folder
+def test_a_few_vectors_wait_for_others_or_for_a_minute_before_chroma_gets_them(tmp_path, clock):
+    def visit() -> tuple[bool, float | None]:
+        """Whether Chroma is there after a visit of the background for which nobody waits, and when the next is due."""
+        jobs = memory.jobs(store, awaited=False)
+        jobs.run(lambda: False)
+        return any(tmp_path.rglob("chroma.sqlite3")), jobs.seconds_to_next(store)
+
+    with Memory.open(tmp_path, embedder=HashEmbedder(), background=False, clock=clock) as memory:
+        alice = memory.user("alice")
+        alice.track(sentences(4), session="s")
+        with memory.use(alice.name) as store:
+            assert visit() == (False, 60)
+            clock.tick(50)
+            alice.track(sentences(4, 4), session="s")
+            assert visit() == (False, 10)
+            clock.tick(10)
+            there, due = visit()
+            assert there and due != 60
+            alice.track(sentences(4, 8), session="s")
+            visit()
+            assert not chroma_owned(alice)
+            alice.track(sentences(60, 12), session="s")
+            visit()
+            assert chroma_owned(alice)
+
+
+@pytest.mark.folder
+@pytest.mark.parametrize("of_all", [False, True])
+def test_who_waits_for_the_background_waits_for_the_few_vectors_too(tmp_path, of_all):
+    with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
+        alice = memory.user("alice")
+        for start in range(0, 12, 4):
+            alice.track(sentences(4, start), session="s")
+            assert memory.flush() if of_all else alice.flush()
+            assert chroma_owned(alice)
 
 
 @pytest.mark.folder
