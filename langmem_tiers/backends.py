@@ -87,7 +87,7 @@ class Backend(ABC):
 
         Raises:
             DatabaseLocked: another process has it open. Nothing was deleted.
-            ServerUnreachable: the server of its vectors does not answer; its records are still there.
+            ServerUnreachable: the server of its vectors does not answer, or was not named; its records are still there.
         """
 
     @abstractmethod
@@ -202,7 +202,7 @@ class ServerBackend(Backend):
 
     def delete(self, name: str) -> bool:
         """Delete the vectors of a space, and then all its rows."""
-        if self._chroma is not None and self._server.has(name):
+        if self._server.has(name):
             clear_space(self._server.records(name), self._chroma)
         return self._server.delete(name)
 

@@ -409,7 +409,7 @@ class OpenSpaces:
                     slot.held = slot.store.held()
                 elif slot.users == 0:
                     self._slots.pop(name, None)
-                idle = self._drop_idle()
+                idle = [*self._drop_gone(name, slot), *self._drop_idle()]
                 self._closing.update(store.name for store in idle)
             self._close_behind(idle)
 
@@ -472,6 +472,14 @@ class OpenSpaces:
         """
         if self._closed:
             raise MemoryClosed("This memory is closed.")
+
+    def _drop_gone(self, name: str, slot: _Slot) -> list[SpaceStore]:
+        """Have the next one open a space anew that was found deleted; the last who uses what is left closes that."""
+        if slot.store is None or not slot.store.database.is_gone:
+            return []
+        if self._slots.get(name) is slot:
+            del self._slots[name]
+        return [] if slot.users else [slot.store]
 
     def _drop_idle(self) -> list[SpaceStore]:
         """Evict the least recently used idle spaces until the others are small enough; all, once it is closed."""

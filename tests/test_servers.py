@@ -34,6 +34,7 @@ from langmem_tiers.errors import (
     ServerRefused,
     ServerUnreachable,
     StorageError,
+    UnknownEntity,
 )
 from langmem_tiers.integrations import TieredStore
 from langmem_tiers.naming import space_mark
@@ -457,6 +458,37 @@ def test_deleting_a_space_leaves_no_row_and_no_vector_of_it(postgres, address, c
         assert memory.spaces() == ("users/ben",)
     assert not _vectors_of(chroma, "users/carol")
     assert _vectors_of(chroma, "users/ben")
+
+
+def test_a_space_that_another_process_deleted_is_told_once_and_then_begun_anew(address, chroma):
+    with opened(address, chroma) as memory, opened(address, chroma) as other:
+        alice, there = memory.user("alice"), other.user("alice")
+        alice.graph.add_relation("Lena", "lives_in", "Porto")
+        assert there.graph.subgraph(["Lena"]).relations
+        memory.delete_user("alice", confirm=True)
+        for each in range(10):
+            alice.graph.add_relation(f"Yann{each}", "lives_in", "Porto")
+        with pytest.raises(StorageError, match="was deleted since it was opened"):
+            there.graph.entities()
+        with pytest.raises(UnknownEntity):
+            there.graph.subgraph(["Lena"])
+        assert len(there.graph.entities()) == 11
+        said(there, BADGE)
+        memory.flush()
+        assert (turns(memory), turns(other)) == (1, 1)
+        assert "kz77qx41" in there.recall("Which badge is of the archive?").block
+
+
+def test_a_space_whose_chroma_server_was_not_named_is_not_deleted(address, chroma):
+    with opened(address, chroma) as memory, opened(address) as without:
+        said(memory.user("alice"), BADGE)
+        memory.flush()
+        with pytest.raises(ServerUnreachable, match="none was named"):
+            without.delete_user("alice", confirm=True)
+        assert turns(memory) == 1
+        said(without.user("ben"), BADGE)
+        without.delete_user("ben", confirm=True)
+        assert memory.spaces() == ("users/alice",)
 
 
 def test_a_memory_that_is_closed_leaves_no_connection_to_chroma(address, chroma):

@@ -385,14 +385,21 @@ class ServerNoteVectors(Shelf):
         return notes.newest(connection, self._space), notes.counts(connection, self._space, self.model)[1]
 
 
-def clear_space(database: Database, server: ChromaServers) -> None:
+def clear_space(database: Database, server: ChromaServers | None) -> None:
     """Remove the vectors of a space, of all kinds and of all models that it was used with.
 
     Raises:
-        ServerUnreachable: the server does not answer; some may still be there.
+        ServerUnreachable: the server does not answer, and some may still be there; or none was named.
     """
     with database.reading() as connection:
         held = facts.beginning(connection, database.space, f"{_PLACE}:")
+    if not held:
+        return
+    if server is None:
+        raise ServerUnreachable(
+            "The space has vectors on a Chroma server, and none was named when the memory was opened.",
+            way_out="Name it, with chroma= or --chroma, and repeat the call. Nothing was deleted.",
+        )
     for place in map(Place.read, held.values()):
         server.clear(place, _mark(database.space))
 

@@ -37,9 +37,18 @@ class Database(ABC):
         view._writable = False
         return view
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the space was found deleted, so that whoever wants it next has to open it anew."""
+        return False
+
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:
-        """A connection that sees one moment of the records."""
+        """A connection that sees one moment of the records.
+
+        Raises:
+            StorageError: they cannot be read, or the space was deleted or replaced since it was opened.
+        """
 
     @abstractmethod
     def writing(self, *, durable: bool = True, hurried: bool = False) -> AbstractContextManager[Connection]:

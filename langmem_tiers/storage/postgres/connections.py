@@ -52,6 +52,8 @@ _NUMERIC = 1700
 _KEPT, _MORE = 8, 8
 # What is carried by connections: how transactions begin, what they do first, and how long locks are waited for.
 _BEGIN, _FIRST, _FOR_LOCKS = "begin", "first", "for_locks"
+# Under which name a connection has what the last of these answered.
+_ANSWER = "answer"
 # What poolers answer to somebody who wants settings for a connection.
 _NO_OPTIONS = re.compile("startup parameter|command-line option")
 # A setting without a meaning, by which a connection is told that has its settings.
@@ -211,6 +213,11 @@ def beginning(engine: Engine, how: str, *first: str, **carried: Any) -> Engine:
     return engine.execution_options(**{_BEGIN: f"BEGIN {how}", _FIRST: "; ".join(first)}, **carried)
 
 
+def answered(connection: Connection) -> Any:
+    """The row that the last of the commands answered which a transaction began with."""
+    return connection.info[_ANSWER]
+
+
 def wait_for(connection: Connection, seconds: float) -> None:
     """Have the transaction wait so long for a server that says nothing."""
     _raw(connection).patience = seconds
@@ -233,7 +240,8 @@ def _begin(connection: Connection) -> None:
         raw.patience = AT_ONCE + options[_FOR_LOCKS] if raw.limits else AT_ONCE
         try:
             # Of several commands, nothing can be prepared.
-            raw.execute(f"{options.get(_BEGIN, 'BEGIN')}; {raw.limits}{options.get(_FIRST, '')}", prepare=False)
+            how = f"{options.get(_BEGIN, 'BEGIN')}; {raw.limits}{options.get(_FIRST, '')}"
+            connection.info[_ANSWER] = _last_row(raw.execute(how, prepare=False))
         except OperationalError as error:
             is_last = not others or isinstance(error, NoAnswer)
             if isinstance(error, NoAnswer) and not raw.limits:  # it had nothing to do, nor to wait for
@@ -246,6 +254,13 @@ def _begin(connection: Connection) -> None:
         else:
             raw.patience = AT_ONCE + options[_FOR_LOCKS] if replies.is_here() else LONGEST
             return
+
+
+def _last_row(cursor: Any) -> Any:
+    """The row that the last of several commands answered, None if it was none that does."""
+    while cursor.nextset():
+        pass
+    return None if cursor.description is None else cursor.fetchone()
 
 
 def _raw(connection: Connection) -> PatientConnection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -18,7 +19,7 @@ from langmem_tiers.errors import MigrationFailed, NewerSchema, OtherDatabases, S
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
-from langmem_tiers.storage.postgres.connections import AT_ONCE, beginning, connected, named, parsed, wait_for
+from langmem_tiers.storage.postgres.connections import AT_ONCE, answered, beginning, connected, named, parsed, wait_for
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
@@ -260,7 +261,8 @@ class PostgresRecords(Database):
     """The records of one space on a server.
 
     `writing()` takes the lock of the space's row: writers of one space follow each other, spaces do not wait for
-    others. A statement sees what was committed before it, and the transaction's own changes.
+    others. A statement sees what was committed before it, and the transaction's own changes. Another process may
+    delete the space, and begin another one of this name: every transaction looks at the token of the row.
     """
 
     def __init__(self, engine: Engine, space: str, token: str, where: str, schema: str, shard: str, seat: int) -> None:
@@ -269,11 +271,13 @@ class PostgresRecords(Database):
         self._token = token
         self.where = where
         self.writers = queue_of((where, schema, space))
+        self._gone = threading.Event()  # also of views
         seen = _seen_from(space)
 
         soon = f"SET LOCAL lock_timeout = '{int(HURRIED * 1000)}ms'"
         writes: dict[str, Any] = {SPACE_NAME: space, WRITES: True}
-        self._reader = beginning(engine, "ISOLATION LEVEL REPEATABLE READ READ ONLY", seen, **{SPACE_NAME: space})
+        of_one_moment = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        self._reader = beginning(engine, of_one_moment, seen, _token_of(space), **{SPACE_NAME: space})
         self._writer = beginning(engine, "", seen, **writes)
         self._relaxed = beginning(engine, "", _RELAXED, seen, **writes)
         self._hurried = beginning(engine, "", _RELAXED, soon, seen, **writes)
@@ -282,6 +286,7 @@ class PostgresRecords(Database):
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one moment of the records."""
         with translated(self.where), self._reader.begin() as connection:
+            self._require_same(answered(connection))
             yield connection
 
     @contextmanager
@@ -293,15 +298,28 @@ class PostgresRecords(Database):
         with self.writers.turn(hurried=hurried) as turn, translated(self.where), engine.begin() as connection:
             held = hold.rows(connection, space=self.space)
             turn.begun = True
-            token, calls = held[0][:2] if held else (None, False)
-            if token != self._token:
-                raise StorageError(
-                    f"The space {self.space!a} was deleted since it was opened.",
-                    way_out="Nothing was stored. Open the memory again: what is stored then begins an empty space.",
-                )
-            if calls:
+            self._require_same(held[0] if held else None)
+            if held[0][1]:
                 work_queue.call(connection, self.space)
             yield connection
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the space was found deleted."""
+        return self._gone.is_set()
+
+    def _require_same(self, row: Sequence[Any] | None) -> None:
+        """Check that the row of the space, which begins with its token, is that of the space that was opened.
+
+        Raises:
+            StorageError: it was deleted.
+        """
+        if row is None or row[0] != self._token:
+            self._gone.set()
+            raise StorageError(
+                f"The space {self.space!a} was deleted since it was opened.",
+                way_out="Nothing was stored. Repeat the call: what is stored then begins an empty space.",
+            )
 
     def ask_for_work(self) -> None:
         """Have the background visit the space.
@@ -332,3 +350,10 @@ def _seen_from(space: str) -> str:
     from psycopg.sql import Literal
 
     return f"SET LOCAL {ddl.SPACE_SETTING} = {Literal(space).as_string()}"
+
+
+def _token_of(space: str) -> str:
+    """The command that answers with the token of a space."""
+    from psycopg.sql import Literal
+
+    return f"SELECT token FROM spaces WHERE space = {Literal(space).as_string()}"
