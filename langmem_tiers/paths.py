@@ -17,7 +17,11 @@ _NEXT_ADDRESS = re.compile(r",\s*(?=[a-z][a-z+]*://)", re.IGNORECASE)
 _PASSWORD_OPTION = re.compile(
     r"(?P<sign>[?&])(?:(?:ssl)?password=(?:(?!,\s*[a-z][a-z+]*://)[^&])*(?P<more>&?))+", re.IGNORECASE
 )
+# How PostgreSQL's own programs have an address too: "host=db.internal dbname=memories".
+_IN_WORDS = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|service)\s*=.*\s\w+\s*=", re.IGNORECASE)
 _SCHEME = re.compile(r"\s*[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+_WAY_OUT = "Name a folder, or the address of a database such as postgresql://user@host:5432/database."
 
 
 def is_address(named: object) -> bool:
@@ -36,11 +40,12 @@ def require_folder(named: object) -> None:
     Raises:
         InvalidInput: it is one.
     """
-    if isinstance(named, str) and not is_address(named) and _SCHEME.match(named):
-        raise InvalidInput(
-            f"A memory cannot be on {shown(named).strip()[:200]}.",
-            way_out="Name a folder, or the address of a database such as postgresql://user@host:5432/database.",
-        )
+    if not isinstance(named, str) or is_address(named):
+        return
+    if _IN_WORDS.match(named):
+        raise InvalidInput("A memory cannot be on an address in words, such as host=….", way_out=_WAY_OUT)
+    if _SCHEME.match(named):
+        raise InvalidInput(f"A memory cannot be on {shown(named).strip()[:200]}.", way_out=_WAY_OUT)
 
 
 def is_web_address(named: str) -> bool:

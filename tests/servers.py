@@ -84,6 +84,11 @@ class Postgres:
         """The id of its first process."""
         return self._process.pid
 
+    @property
+    def sockets(self) -> Path:
+        """The folder of its Unix socket."""
+        return self._folder
+
     def address(self, role: str = OWNER, database: str = OWNER) -> str:
         """The address for a role."""
         return f"postgresql://{role}@127.0.0.1:{self.port}/{database}"

@@ -93,10 +93,19 @@ def due(address):
         return held.fetchone()[0]
 
 
-@pytest.mark.parametrize("wrong", ["postgresql://user@host:port/database", "postgresql:///x?schema=A b"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "postgresql://user@host:port/database",
+        "postgresql:///x?schema=A b",
+        "postgresql:///x?schema=pg_x",
+        "host=db.internal dbname=memories password=s3cret",
+    ],
+)
 def test_an_address_that_is_none_is_refused(wrong):
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput) as refused:
         opened(wrong)
+    assert "s3cret" not in str(refused.value)
 
 
 def test_a_server_that_is_not_there_is_named():
@@ -119,6 +128,44 @@ def test_a_role_that_may_not_connect_is_refused(postgres):
 def test_an_unknown_option_in_the_address_is_refused(address):
     with pytest.raises(ServerRefused, match="shema"):
         opened(f"{address}?shema=x")
+
+
+@pytest.mark.parametrize("named", ["user", "select", "public"])
+def test_a_schema_may_have_a_name_that_means_something_in_sql(address, named):
+    for _ in range(2):
+        with opened(f"{address}?schema={named}") as memory:
+            said(memory.user("alice"), BADGE)
+            assert turns(memory) == 1
+
+
+def test_a_role_that_owns_a_schema_only_keeps_a_memory_in_it(postgres, address):
+    database = address.rpartition("/")[2]
+    postgres.as_superuser("CREATE ROLE tenant LOGIN")
+    postgres.as_superuser("CREATE SCHEMA langmem_tiers AUTHORIZATION tenant", database=database)
+    with opened(postgres.address("tenant", database)) as memory:
+        said(memory.user("alice"), BADGE)
+        assert turns(memory) == 1
+
+
+def test_options_in_the_address_hold_but_for_the_limits_of_the_memory(address):
+    options = "application_name=web-3&options=-c%20TimeZone%3DAsia/Tokyo%20-c%20statement_timeout%3D1"
+    with opened(f"{address}?{options}") as memory, psycopg.connect(address) as connection:
+        said(memory.user("alice"), BADGE)
+        names = "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
+        assert ("web-3",) in connection.execute(names).fetchall()
+        with memory.user("alice").context.open() as store, store.reading() as reading:
+            asked = "SELECT current_setting('TimeZone'), current_setting('statement_timeout')"
+            assert tuple(reading.execute(text(asked)).one()) == ("Asia/Tokyo", "1min")
+
+
+def test_a_unix_socket_is_named_by_its_folder(postgres, address):
+    at, database = urlsplit(address), address.rpartition("/")[2]
+    folder = str(postgres.sockets).replace("/", "%2F")
+    for named in (f"@{folder}:{at.port}/{database}", f"@/{database}?host={postgres.sockets}&port={at.port}"):
+        with opened(f"postgresql://{at.username}{named}") as memory:
+            said(memory.user("alice"), BADGE, session=named[:9])
+    with opened(address) as memory:
+        assert turns(memory) == 2
 
 
 def test_a_scheme_in_capitals_is_the_same(address):
@@ -767,6 +814,27 @@ def test_what_a_worker_sends_that_another_one_has_overtaken_is_set_right(postgre
         assert alice.flush()
         with alice.context.open() as store:
             assert store.vectors.off() == (0, 0)
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_vectors_that_are_sent_while_their_space_is_deleted_are_taken_back(address, chroma, comes_back):
+    with opened(address, chroma) as other, _between(chroma) as way, opened(address, way) as memory:
+        said(memory.user("alice"), "I play the cello.")
+
+        def delete():
+            other.delete_user("alice", confirm=True)
+            if comes_back:
+                said(other.user("alice"), BADGE)
+                assert other.flush()
+
+        way.before("upsert", delete)
+        with pytest.raises(StorageError, match="was deleted since it was opened"):
+            memory.flush()
+        if comes_back:
+            assert other.user("alice").flush()
+            with other.user("alice").context.open() as store:
+                assert store.vectors.off() == (0, 0)
+    assert len(_vectors_of(chroma, "users/alice")) == int(comes_back)
 
 
 def test_vectors_that_are_sent_again_are_not_missing_when_that_is_broken_off(address, chroma):

@@ -9,8 +9,8 @@ what an older version filled, where spaces are not apart.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from math import inf
 from typing import TYPE_CHECKING
@@ -123,10 +123,11 @@ class Shelf(ABC):
         with self._database.reading() as connection:
             spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
             vectors = self._loaded(connection, spans) if spans else None
-        self._delete(place, [name for each in news for name in self._gone(each)])
-        self._server.upsert(place, self._mark, self._placed(place, vectors))
-        with self._database.writing() as connection:
-            moved = change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
+        with self._sending(place):
+            self._delete(place, [name for each in news for name in self._gone(each)])
+            self._server.upsert(place, self._mark, self._placed(place, vectors))
+            with self._database.writing() as connection:
+                moved = change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
         if not moved:  # somebody else was at it as well, and may have deleted what was sent just now
             self.rebuild()
         return True
@@ -188,18 +189,36 @@ class Shelf(ABC):
             position = change_log.head(connection, self._space)
             last, size = self._reach(connection)
         place = self._server.begin(self._shared if size <= _SHARED else self._own)
-        stale = self._server.ids(place, self._mark)
-        for first in range(1, last + 1, _STRIDE):
-            with self._database.reading() as connection:
-                vectors = self._loaded(connection, [(first, first + _STRIDE - 1)])
-            self._server.upsert(place, self._mark, self._placed(place, vectors))
-            stale.difference_update(() if vectors is None else vectors.names)
-        self._delete(place, stale)
-        with self._database.writing() as connection:
-            facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
-            change_log.reset_cursor(connection, self._space, self.CURSOR, position)
+        with self._sending(place):
+            stale = self._server.ids(place, self._mark)
+            for first in range(1, last + 1, _STRIDE):
+                with self._database.reading() as connection:
+                    vectors = self._loaded(connection, [(first, first + _STRIDE - 1)])
+                self._server.upsert(place, self._mark, self._placed(place, vectors))
+                stale.difference_update(() if vectors is None else vectors.names)
+            self._delete(place, stale)
+            with self._database.writing() as connection:
+                facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
+                change_log.reset_cursor(connection, self._space, self.CURSOR, position)
         if leaves is not None and leaves.id != place.id:
             self._server.clear(leaves, self._mark)
+
+    @contextmanager
+    def _sending(self, place: Place) -> Iterator[None]:
+        """Take back what is sent during the block, should the space be deleted meanwhile.
+
+        One that was begun anew has the same names for its vectors, and fills its collection again.
+        """
+        try:
+            yield
+        except StorageError:
+            if self._database.is_gone:
+                self._server.clear(place, self._mark)
+                if (anew := self._database.begun_anew()) is not None:
+                    with anew.writing() as connection:
+                        facts.drop(connection, self._space, self._fact)
+                        change_log.reset_cursor(connection, self._space, self.CURSOR)
+            raise
 
     def _delete(self, place: Place, names: Iterable[str]) -> None:
         self._server.delete(place, [f"{self._mark}:{name}" for name in names])

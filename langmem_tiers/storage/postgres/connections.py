@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 from sqlalchemy import BigInteger, BindParameter, Connection, Engine, Integer, LargeBinary, Text, create_engine, event
@@ -35,7 +36,7 @@ AT_ONCE = 5
 """Seconds that a server may say nothing that has nothing to do; and to wait for a connection."""
 
 _SCHEMA = "langmem_tiers"
-_IS_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_IS_NAME = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 # An address of several servers, of which one takes changes: "postgresql://user@one:5432,two:5432/database".
 _OF_SEVERAL = re.compile(r"(?P<before>\w+(?:\+\w+)?://(?:[^/?@]*@)?)(?P<hosts>[^/?@]*,[^/?@]*)(?P<rest>.*)")
 _IS_HOST = re.compile(r"[\w.-]+(?::\d+)?")
@@ -54,6 +55,8 @@ _KEPT, _MORE = 8, 8
 _BEGIN, _FIRST, _FOR_LOCKS = "begin", "first", "for_locks"
 # Under which name a connection has what the last of these answered.
 _ANSWER = "answer"
+# Options of connections, where the address does not have others.
+_UNLESS_NAMED: dict[str, Any] = {"connect_timeout": AT_ONCE, "application_name": "langmem-tiers"}
 # What poolers answer to somebody who wants settings for a connection.
 _NO_OPTIONS = re.compile("startup parameter|command-line option")
 # A setting without a meaning, by which a connection is told that has its settings.
@@ -77,9 +80,11 @@ def parsed(address: str) -> tuple[URL, str]:
     if not isinstance(schema, str) or not _IS_NAME.fullmatch(schema):
         raise InvalidInput(
             f"The schema {str(schema)[:80]!a} is no name for one.",
-            way_out="Use small letters, digits and underscores, such as ?schema=langmem_tiers.",
+            way_out="Use small letters, digits and underscores, such as ?schema=langmem_tiers, and not pg_ in front.",
         )
-    return url.set(drivername="postgresql+psycopg").difference_update_query(["schema"]), schema
+    # The folder of a Unix socket, as PostgreSQL's own programs take it: postgresql://user@%2Frun%2Fpostgresql/database.
+    host = None if url.host is None else unquote(url.host)
+    return url.set(drivername="postgresql+psycopg", host=host).difference_update_query(["schema"]), schema
 
 
 def _with_hosts(address: str) -> str:
@@ -113,7 +118,7 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
     from langmem_tiers.storage.postgres import values
 
     limits = {
-        "search_path": f"{schema},pg_catalog",
+        "search_path": f'"{schema}",pg_catalog',  # a name such as user means something else without the signs
         "lock_timeout": f"{int(settings.busy_timeout * 1000)}ms" if settings.busy_timeout else "1ms",
         "statement_timeout": f"{_STATEMENT}s",
         "idle_in_transaction_session_timeout": f"{2 * _STATEMENT}s",
@@ -139,7 +144,7 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
         pool_timeout=settings.busy_timeout,
         pool_use_lifo=True,  # those used last have their statements planned
         hide_parameters=True,  # otherwise an error quotes the stored values, in tracebacks too
-        connect_args={"connect_timeout": AT_ONCE, "application_name": "langmem-tiers", "autocommit": True},
+        connect_args={"autocommit": True, **{name: at for name, at in _UNLESS_NAMED.items() if name not in url.query}},
         # How many rows were new is asked of inserts too.
         execution_options={"preserve_rowcount": True, _FOR_LOCKS: settings.busy_timeout, **carried},
     )
@@ -191,8 +196,10 @@ class _Opening:
         from langmem_tiers.storage.postgres.patience import PatientConnection
 
         mark = uuid4().hex
+        # Ours come last, and hold.
+        options = f"{given.get('options', '')} {self._options} -c {_MARK}={mark}"
         try:
-            made = PatientConnection.opened(self._server, {**given, "options": f"{self._options} -c {_MARK}={mark}"})
+            made = PatientConnection.opened(self._server, {**given, "options": options})
         except OperationalError as error:
             if not _NO_OPTIONS.search(str(error)):
                 raise

@@ -6,9 +6,10 @@ import logging
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select, text
@@ -216,8 +217,7 @@ class PostgresServer:
             MigrationFailed: a step failed; the schema is as it was.
         """
         with self._connection() as connection:
-            there = connection.execute(select(func.to_regclass(f"{self._schema}.{ddl.steps.name}"))).scalar()
-            if there is not None and self._done(connection) == len(STEPS):
+            if self._done(connection) == len(STEPS):
                 return
         with self._connection() as connection:
             # Making the tables may take a minute on a slow disk: whoever comes meanwhile waits for that.
@@ -225,10 +225,11 @@ class PostgresServer:
             connection.execute(text(f"SET LOCAL statement_timeout = '{_MAKING_SECONDS}s'"))
             wait_for(connection, _MAKING_SECONDS + AT_ONCE)
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
-            connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {self._schema}"))
+            # Whoever owns a schema that was made for them may make no others, not even if that is there.
+            if connection.execute(select(func.to_regnamespace(f'"{self._schema}"'))).scalar() is None:
+                connection.execute(text(f'CREATE SCHEMA "{self._schema}"'))
             # Others may have done it while we waited.
-            there = connection.execute(select(func.to_regclass(f"{self._schema}.{ddl.steps.name}"))).scalar()
-            done = 0 if there is None else self._done(connection)
+            done = self._done(connection)
             for place, (name, step) in enumerate(STEPS.items()):
                 if place >= done:
                     self._take_step(connection, place, name, step())
@@ -244,6 +245,8 @@ class PostgresServer:
 
     def _done(self, connection: Connection) -> int:
         """How many steps were taken."""
+        if connection.execute(select(func.to_regclass(f'"{self._schema}".{ddl.steps.name}'))).scalar() is None:
+            return 0
         done = int(connection.execute(select(func.count()).select_from(ddl.steps)).scalar_one())
         if done > len(STEPS):
             raise NewerSchema(f"{self.where} has schema {done}; this version knows up to {len(STEPS)}.")
@@ -307,6 +310,16 @@ class PostgresRecords(Database):
     def is_gone(self) -> bool:
         """Whether the space was found deleted."""
         return self._gone.is_set()
+
+    def begun_anew(self) -> Self | None:
+        """The records of the space that has its name now, after it was deleted; None if there is none."""
+        with translated(self.where), self._reader.begin() as connection:
+            row = answered(connection)
+        if row is None:
+            return None
+        anew = copy(self)
+        anew._token, anew._gone = row[0], threading.Event()
+        return anew
 
     def _require_same(self, row: Sequence[Any] | None) -> None:
         """Check that the row of the space, which begins with its token, is that of the space that was opened.
