@@ -27,6 +27,7 @@ import asyncio
 import json
 import logging
 import os
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hmac import compare_digest
@@ -44,17 +45,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, Field
-from sqlalchemy import make_url
 
 from langmem_tiers import Memory
 from langmem_tiers.graphs import AgentGraph, memory_agent
 from langmem_tiers.integrations import model_or_offline
-from langmem_tiers.paths import separate
+from langmem_tiers.paths import is_address, separate
 
 TOKENS = {"alice-token": "alice", "bob-token": "bob"}  # in place of your authentication
 LAST_REPLIES = 30.0  # seconds that a shutdown waits for replies nobody listens to any more
 MOST_BODY = 100_000  # bytes
 BODY_SECONDS = 20.0  # that a client may take to send a body
+SETUP_TRIES = 30  # of making LangGraph's tables beside others who do
 # h11 is the parser whose limit on headers can be set.
 LIMITS = {"http": "h11", "h11_max_incomplete_event_size": 16_384, "limit_concurrency": 100, "timeout_keep_alive": 5}
 
@@ -109,7 +110,7 @@ class BoundedBodies:
 @asynccontextmanager
 async def langgraph_tables(place: str | None) -> AsyncIterator[tuple[BaseCheckpointSaver, BaseStore]]:
     """What LangGraph keeps of its own: threads and a store. In the database of the memory, or else in this process."""
-    if place is None or not place.startswith("postgresql:"):
+    if place is None or not is_address(place):
         yield InMemorySaver(), InMemoryStore()
         return
     # pip install langgraph-checkpoint-postgres
@@ -119,15 +120,34 @@ async def langgraph_tables(place: str | None) -> AsyncIterator[tuple[BaseCheckpo
     from psycopg_pool import AsyncConnectionPool
 
     # The first of several databases; its schema is the memory's own.
-    database = make_url(separate(place)[0]).difference_update_query(["schema"]).render_as_string(hide_password=False)
+    server, _, options = separate(place)[0].partition("?")
+    others = "&".join(each for each in options.split("&") if not each.startswith("schema="))
+    database = f"postgresql://{server.partition('://')[2]}?{others}"
     wanted = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
     # Connections that a restart of the database closed are not given out.
     checked = AsyncConnectionPool.check_connection
     async with AsyncConnectionPool(database, min_size=1, max_size=8, kwargs=wanted, check=checked) as pool:
         checkpointer, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
-        await checkpointer.setup()
-        await store.setup()
+        await made(checkpointer)
+        await made(store)
         yield checkpointer, store
+
+
+async def made(tables: Any) -> None:
+    """Make the tables of a checkpointer or a store.
+
+    Of several processes that begin with a new database at the same time, all but one fail at a step of that: whoever
+    does goes on behind it.
+    """
+    from psycopg.errors import DeadlockDetected, DuplicateTable, UniqueViolation
+
+    for left in reversed(range(SETUP_TRIES)):
+        try:
+            return await tables.setup()
+        except (DeadlockDetected, DuplicateTable, UniqueViolation):
+            if not left:
+                raise
+            await asyncio.sleep(random.uniform(0.1, 1))
 
 
 def service(place: str | None = None, model: BaseChatModel | None = None, *, background: bool = True) -> FastAPI:

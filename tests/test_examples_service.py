@@ -230,6 +230,24 @@ async def test_on_a_database_another_process_goes_on_with_the_thread(service, ad
         assert (await app.state.agent.store.aget((thread,), "theme")).value == {"is": "dark"}
 
 
+async def test_processes_that_begin_with_a_new_database_at_once_all_serve(service, address):  # noqa: F811
+    pytest.importorskip("langgraph.checkpoint.postgres", reason="langgraph-checkpoint-postgres is not installed")
+
+    # LangGraph's tables are beside those of the memory then, and new for this test.
+    place = f"{address}&options=-csearch_path%3D{address.partition('?schema=')[2]}"
+
+    async def begin(number):
+        named = [place, place.replace("postgresql://", "postgres://")][number % 2]
+        async with service(ScriptedChatModel(responses=[ANSWER]), named) as (_, client):
+            await _say(client, FACT, thread=str(number))
+            return (await _ready(client))[0]
+
+    assert await asyncio.gather(*map(begin, range(4))) == [200] * 4
+    async with service(ScriptedChatModel(responses=[ANSWER]), place) as (app, _):
+        threads = [{"configurable": {"thread_id": f"alice/{number}"}} for number in range(4)]
+        assert all([(await app.state.agent.aget_state(each)).values for each in threads])
+
+
 @pytest.mark.folder
 def test_on_a_request_to_terminate_it_ends_with_all_that_was_said(root, tmp_path, offline_environment, kept):
     with socket.socket() as free:
