@@ -26,7 +26,7 @@ from langmem_tiers.settings import GraphSettings, RecallSettings, StorageSetting
 from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.storage.chroma import ChromaIndex
 from langmem_tiers.storage.chroma_client import ChromaServers
-from langmem_tiers.storage.chroma_server import ServerNoteVectors, ServerVectors, Shelf
+from langmem_tiers.storage.chroma_server import ServerNoteVectors, ServerVectors, Shelf, withdraw
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest
@@ -180,6 +180,14 @@ class SpaceStore(ABC):
     def sizes(self) -> SpaceSizes:
         """How many bytes it takes, and where."""
 
+    def withdraw_vectors(self) -> bool:
+        """Remove the vectors of what was deleted from servers at once; False if only the background can tell.
+
+        Raises:
+            ServerUnreachable: one does not answer.
+        """
+        return True
+
     @property
     def in_folder(self) -> FolderStore:
         """The same, for what is done to the files of a space.
@@ -318,6 +326,7 @@ class ServerStore(SpaceStore):
             vectors = ServerVectors(database, model, chroma)
             note_vectors = ServerNoteVectors(database, model, chroma)
         self.shelves = tuple(each for each in (vectors, note_vectors) if each is not None)
+        self._chroma_servers = chroma
         super().__init__(
             name,
             database,
@@ -335,6 +344,10 @@ class ServerStore(SpaceStore):
 
     def reset_index(self) -> None:
         """Nothing: nothing of the drawers is in memory."""
+
+    def withdraw_vectors(self) -> bool:
+        """Remove the vectors of what was deleted from the Chroma servers."""
+        return withdraw(self.database, self._chroma_servers)
 
     @contextmanager
     def exclusively(self, task: str) -> Iterator[bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from langmem_tiers.errors import StorageError
@@ -26,42 +27,37 @@ _BACKUPS = "memory.db.schema-*.bak"
 def purge(store: SpaceStore, stop: Callable[[], bool] = lambda: False) -> bool:
     """Do what can be done now; returns whether everything is done.
 
-    Another process that has Chroma open, or that reads an earlier moment, is waited for by the background.
+    Another process that has Chroma open, or that reads an earlier moment, is waited for by the background; so is a
+    Chroma server that does not answer.
     """
     with store.purging:
         with store.reading() as connection:
             upto = purging.wanted(connection, store.key)
             if upto <= purging.done(connection, store.key):
                 return True
-        if store.folder is None:
-            return _on_server(store, upto)
-        parts: tuple[tuple[purging.Part, Callable[[FolderStore], bool]], ...] = (
-            ("rows", _rows),
-            ("chroma", _chroma),
-            ("file", _file),
-        )
         finished = True
-        for part, erase in parts:
+        for part, erase in (_on_server(store) if store.folder is None else _in_folder(store.in_folder)).items():
             if stop():
                 return False
-            finished = _part(store.in_folder, part, erase, upto) and finished
+            finished = _part(store, part, erase, upto) and finished
         return finished
 
 
-def _on_server(store: SpaceStore, upto: int) -> bool:
+def _in_folder(store: FolderStore) -> dict[purging.Part, Callable[[], bool]]:
+    return {"rows": partial(_rows, store), "chroma": partial(_chroma, store), "file": partial(_file, store)}
+
+
+def _on_server(store: SpaceStore) -> dict[purging.Part, Callable[[], bool]]:
     """A server cleans up its own files: rows that were deleted are gone after its next vacuum."""
-    with store.writing() as connection:
-        purging.purge_words(connection, store.key)
-        purging.note_all(connection, store.key, upto)
-    return True
+    return {"rows": partial(_words, store), "chroma": store.withdraw_vectors, "file": lambda: True}
 
 
-def _part(store: FolderStore, part: purging.Part, erase: Callable[[FolderStore], bool], upto: int) -> bool:
+def _part(store: SpaceStore, part: purging.Part, erase: Callable[[], bool], upto: int) -> bool:
     with store.reading() as connection:
         if purging.of_part(connection, store.key, part) >= upto:
             return True
     try:
-        if not erase(store):
+        if not erase():
             return False
     except StorageError as error:
         say(log, logging.WARNING, "purge_waits", space=store.name, part=part, error=error, reason=error)
@@ -80,6 +76,11 @@ def _rows(store: FolderStore) -> bool:
             backup.unlink()
     with store.writing() as connection:
         keyword.drawers.purge(connection)
+    return _words(store)
+
+
+def _words(store: SpaceStore) -> bool:
+    with store.writing() as connection:
         purging.purge_words(connection, store.key)
     return True
 

@@ -320,6 +320,15 @@ class ChromaServers:
         """Remove vectors at home; unknown names are ignored."""
         self._home(place.name).delete(place, names)
 
+    def withdraw(self, place: Place, mark: str, names: Sequence[str]) -> None:
+        """Remove vectors of a space wherever their collection is; one that is gone is ignored.
+
+        Raises:
+            ServerUnreachable: a server that may have it does not answer.
+        """
+        if (holder := self._found(place)) is not None:
+            holder.delete(place, [f"{mark}:{name}" for name in names])
+
     def clear(self, place: Place, mark: str) -> None:
         """Remove all vectors of a space, or its collection, wherever it is; a collection that is gone is ignored.
 

@@ -8,6 +8,7 @@ what an older version filled, where spaces are not apart.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,6 +36,7 @@ Near = list[tuple[str, float]]
 """The names of vectors in a space, each with its cosine similarity, best first."""
 
 _PLACE = "chroma.collection"
+_OF_MODEL = re.compile(rf"{re.escape(_PLACE)}:[0-9a-f]{{12}}")
 # A space with more vectors than this has a collection of its own.
 _SHARED = 4_000
 # Drawers read at once, and changes since the server's state that are looked at.
@@ -81,8 +83,9 @@ class Shelf(ABC):
         self._seat = database.seat
         self._asked_for: Place | None = None
 
+    @staticmethod
     @abstractmethod
-    def _gone(self, change: Change) -> list[str]:
+    def _gone(change: Change) -> list[str]:
         """The names of the vectors that a change takes out, in the collection."""
 
     @abstractmethod
@@ -123,8 +126,10 @@ class Shelf(ABC):
         with self._database.reading() as connection:
             spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
             vectors = self._loaded(connection, spans) if spans else None
+        gone = [name for each in news for name in self._gone(each)]
         with self._sending(place):
-            self._delete(place, [name for each in news for name in self._gone(each)])
+            self._delete(place, gone)
+            self._withdraw_elsewhere(gone)
             self._server.upsert(place, self._mark, self._placed(place, vectors))
             with self._database.writing() as connection:
                 moved = change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
@@ -186,7 +191,8 @@ class Shelf(ABC):
         # Asked before anything is done: what is left there has to be cleared afterwards.
         leaves = before if before is not None and self._server.is_anywhere(before) else None
         with self._database.reading() as connection:
-            position = change_log.head(connection, self._space)
+            moment = change_log.moment(connection, self._space)
+            news = self._unsent(moment, self._space)
             last, size = self._reach(connection)
         place = self._server.begin(self._shared if size <= _SHARED else self._own)
         with self._sending(place):
@@ -197,9 +203,10 @@ class Shelf(ABC):
                 self._server.upsert(place, self._mark, self._placed(place, vectors))
                 stale.difference_update(() if vectors is None else vectors.names)
             self._delete(place, stale)
+            self._withdraw_elsewhere([name for each in news for name in self._gone(each)])
             with self._database.writing() as connection:
                 facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
-                change_log.reset_cursor(connection, self._space, self.CURSOR, position)
+                change_log.reset_cursor(connection, self._space, self.CURSOR, moment.head)
         if leaves is not None and leaves.id != place.id:
             self._server.clear(leaves, self._mark)
 
@@ -219,6 +226,46 @@ class Shelf(ABC):
                         facts.drop(connection, self._space, self._fact)
                         change_log.reset_cursor(connection, self._space, self.CURSOR)
             raise
+
+    @classmethod
+    def _places(cls, connection: Connection, space: str) -> dict[str, Place]:
+        """The collections of this kind that were filled, whatever the model, by the names of the facts that say so."""
+        held = facts.beginning(connection, space, f"{_PLACE}:")
+        return {fact: Place.read(at) for fact, at in held.items() if _OF_MODEL.sub("", fact, count=1) == cls.SUFFIX}
+
+    @classmethod
+    def _unsent(cls, moment: Moment, space: str) -> list[Change]:
+        """All changes that the server was not told yet."""
+        after = change_log.cursor(moment.connection, space, cls.CURSOR)
+        return list(change_log.follow(moment, space, after=after, kinds=cls.KINDS))
+
+    def _withdraw_elsewhere(self, names: Sequence[str]) -> None:
+        """Remove vectors from what other models filled: nobody else does while this one is in use."""
+        if names:
+            with self._database.reading() as connection:
+                places = self._places(connection, self._space)
+            for fact, place in places.items():
+                if fact != self._fact:
+                    self._server.withdraw(place, self._mark, names)
+
+    @classmethod
+    def withdraw(cls, database: Database, server: ChromaServers | None) -> bool:
+        """Remove the vectors of what was deleted at once; see `withdraw`."""
+        space = database.space
+        with database.reading() as connection:
+            places = cls._places(connection, space)
+            news = cls._unsent(change_log.moment(connection, space), space) if places else []
+        names = [name for each in news for name in cls._gone(each)]
+        if not names:
+            return True
+        if server is None:
+            return False
+        for ask in server.asking():  # somebody may wait, and for this for a few seconds only
+            ask()
+        for place in places.values():
+            server.withdraw(place, _mark(space), names)
+        sent_now = [each.position for each in news if each.kind == cls.EMBEDDED]
+        return not sent_now or min(sent_now) > max(each.position for each in news if cls._gone(each))
 
     def _delete(self, place: Place, names: Iterable[str]) -> None:
         self._server.delete(place, [f"{self._mark}:{name}" for name in names])
@@ -357,7 +404,8 @@ class ServerVectors(Shelf):
         except ServerUnreachable:  # the search for the question, which comes before, says so
             return {}
 
-    def _gone(self, change: Change) -> list[str]:
+    @staticmethod
+    def _gone(change: Change) -> list[str]:
         out = change.kind in change_log.OUT_OF_INDEX
         return [f"{change.subject}.{ordinal}" for ordinal in range(change.until if out else 0)]
 
@@ -392,7 +440,8 @@ class ServerNoteVectors(Shelf):
             found = _with_known(self._loaded(moment.connection, [_newest_of(last)]), query, found)
         return [int(name) for name, _ in found]
 
-    def _gone(self, change: Change) -> list[str]:
+    @staticmethod
+    def _gone(change: Change) -> list[str]:
         span = range(change.subject, change.until + 1) if change.kind == "notes.changed" else ()
         return [str(number) for number in span]
 
@@ -402,6 +451,19 @@ class ServerNoteVectors(Shelf):
 
     def _reach(self, connection: Connection) -> tuple[int, int]:
         return notes.newest(connection, self._space), notes.counts(connection, self._space, self.model)[1]
+
+
+def withdraw(database: Database, server: ChromaServers | None) -> bool:
+    """Remove the vectors at once of what was deleted from a space, of all kinds and all models.
+
+    The background does the same when it comes to that in the log. False if somebody may just be sending one of them,
+    or no server was named: then only the background knows when they are gone.
+
+    Raises:
+        ServerUnreachable: the server does not answer.
+    """
+    done = [kind.withdraw(database, server) for kind in (ServerVectors, ServerNoteVectors)]
+    return all(done)
 
 
 def clear_space(database: Database, server: ChromaServers | None) -> None:
