@@ -141,13 +141,14 @@ async def made(tables: Any) -> None:
     """
     from psycopg.errors import DeadlockDetected, DuplicateTable, UniqueViolation
 
-    for left in reversed(range(SETUP_TRIES)):
+    for _ in range(SETUP_TRIES):
         try:
-            return await tables.setup()
+            await tables.setup()
         except (DeadlockDetected, DuplicateTable, UniqueViolation):
-            if not left:
-                raise
             await asyncio.sleep(random.uniform(0.1, 1))
+        else:
+            return
+    await tables.setup()
 
 
 def service(place: str | None = None, model: BaseChatModel | None = None, *, background: bool = True) -> FastAPI:

@@ -707,6 +707,21 @@ def test_a_server_without_room_for_a_connection_is_busy_and_not_away(postgres, a
         opened(address)
 
 
+def test_a_process_shares_its_connections_while_the_server_has_no_room_for_another(postgres, address):
+    limited = f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT"
+    with opened(address) as memory, ThreadPoolExecutor(12) as clients:
+        users = [memory.user(f"user{number}") for number in range(12)]
+        said(users[0], BADGE)
+        postgres.as_superuser(f"{limited} 3")
+        list(clients.map(lambda each: [said(each, f"{BADGE} {number}") for number in range(5)], users))
+        assert sum(each.stats().drawers for each in users) == 61
+        postgres.as_superuser(f"{limited} -1")
+        time.sleep(1.1)
+        with users[0].context.open() as store, ExitStack() as held:
+            for _ in range(10):
+                held.enter_context(store.reading())
+
+
 def test_an_agent_answers_while_its_database_is_away_and_stores_the_turn_once_it_is_back(postgres, address, caplog):
     with opened(address) as memory:
         graph = chat_graph(memory, compiled={"checkpointer": InMemorySaver()})
@@ -816,25 +831,61 @@ def test_what_a_worker_sends_that_another_one_has_overtaken_is_set_right(postgre
             assert store.vectors.off() == (0, 0)
 
 
+def test_forgetting_says_that_vectors_are_gone_once_they_are(address, chroma):
+    with opened(address, chroma) as memory, opened(address) as without:
+        dora = memory.user("dora")
+        for number in range(4):
+            dora.track([Turn(role="user", content=f"{BADGE} {number}", message_id=f"m{number}")], session="monday")
+        dora.flush()
+        assert dora.forget(messages="m0", confirm=True).bytes == "gone"
+        assert len(_vectors_of(chroma, "users/dora")) == 3
+        assert without.user("dora").forget(messages="m1", confirm=True).bytes == "pending"
+        chroma.pause()
+        try:
+            started = time.monotonic()
+            assert dora.forget(messages="m2", confirm=True).bytes == "pending"
+            assert time.monotonic() - started < 10
+        finally:
+            chroma.go_on()
+        until(lambda: dora.flush() and len(_vectors_of(chroma, "users/dora")) == 1)
+        until(lambda: dora.flush() and not _waits_for_bytes(dora))
+
+
+def test_what_is_forgotten_leaves_the_collections_of_earlier_embedding_models_too(address, chroma):
+    for model in (HashEmbedder(64), HashEmbedder(32)):
+        with opened(address, chroma, embedder=model) as memory:
+            erik = memory.user("erik")
+            told = {"m1": BADGE, "m2": "I play the cello."}
+            erik.track([Turn(role="user", content=each, message_id=name) for name, each in told.items()], session="s")
+            erik.flush()
+    assert len(_vectors_of(chroma, "users/erik")) == 4
+    with opened(address, embedder=HashEmbedder(32)) as without:
+        without.user("erik").forget(messages="m1", confirm=True)
+    with opened(address, chroma, embedder=HashEmbedder(16)) as memory:
+        memory.user("erik").flush()
+    assert len(_vectors_of(chroma, "users/erik")) == 3
+
+
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_vectors_that_are_sent_while_their_space_is_deleted_are_taken_back(address, chroma, comes_back):
+    user = "fred" if comes_back else "greta"
     with opened(address, chroma) as other, _between(chroma) as way, opened(address, way) as memory:
-        said(memory.user("alice"), "I play the cello.")
+        said(memory.user(user), "I play the cello.")
 
         def delete():
-            other.delete_user("alice", confirm=True)
+            other.delete_user(user, confirm=True)
             if comes_back:
-                said(other.user("alice"), BADGE)
+                said(other.user(user), BADGE)
                 assert other.flush()
 
         way.before("upsert", delete)
         with pytest.raises(StorageError, match="was deleted since it was opened"):
             memory.flush()
         if comes_back:
-            assert other.user("alice").flush()
-            with other.user("alice").context.open() as store:
+            assert other.user(user).flush()
+            with other.user(user).context.open() as store:
                 assert store.vectors.off() == (0, 0)
-    assert len(_vectors_of(chroma, "users/alice")) == int(comes_back)
+    assert len(_vectors_of(chroma, f"users/{user}")) == int(comes_back)
 
 
 def test_vectors_that_are_sent_again_are_not_missing_when_that_is_broken_off(address, chroma):
@@ -1367,6 +1418,10 @@ def _tables(connection):
 
 def _count(connection, table, where="", given=()):
     return connection.execute(f"SELECT count(*) FROM langmem_tiers.{table}{where}", given).fetchone()[0]
+
+
+def _waits_for_bytes(space):
+    return any(each.check == "deleted" and each.level != "ok" for each in space.doctor())
 
 
 def _vectors_of(chroma, space):

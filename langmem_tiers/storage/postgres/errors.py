@@ -37,6 +37,7 @@ _BY_STATE: tuple[tuple[str, type[StorageError], str], ...] = (
     ("57P", ServerUnreachable, "The server is going down or coming up"),
     ("08", ServerUnreachable, "The server cannot be reached"),
 )
+_FULL = ("too many connections", "too many clients", "connection slots are reserved")
 # Without a code, when a connection cannot be made.
 _BY_WORDS: tuple[tuple[tuple[str, ...], type[StorageError], str], ...] = (
     (
@@ -46,7 +47,7 @@ _BY_WORDS: tuple[tuple[tuple[str, ...], type[StorageError], str], ...] = (
     ),
     (("permission denied",), ServerRefused, "This user may not do that"),
     (
-        ("too many connections", "too many clients", "connection slots are reserved"),
+        _FULL,
         ServerBusy,
         "The server has no room for another connection",
     ),
@@ -71,6 +72,13 @@ def translated(where: str) -> Iterator[None]:
             raise
         kind, what = known
         raise kind(f"{what}: {where} ({' '.join(str(cause).split())[:300]}).") from error
+
+
+def says_full(error: BaseException) -> bool:
+    """Whether the server has refused a connection since it has no room for another one."""
+    import psycopg  # an extra
+
+    return isinstance(error, psycopg.OperationalError) and any(each in str(error) for each in _FULL)
 
 
 def _first(error: BaseException | None) -> BaseException | None:

@@ -1,17 +1,24 @@
 """The connections of a process to one server, first come, first served.
 
 SQLAlchemy's own pool lets whoever comes just now take the connection that somebody else is waiting for: among many
-threads, some wait until they time out while others are served again and again.
+threads, some wait until they time out while others are served again and again. It also fails where the server has no
+room for one more: here, those that the process has are shared then, and another one is tried for a second later.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from time import monotonic
 from typing import Any
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+
+from langmem_tiers.storage.postgres import errors
+
+# Seconds until another connection is tried for after the server had no room.
+_AGAIN = 1.0
 
 
 class FairPool(QueuePool):
@@ -22,13 +29,17 @@ class FairPool(QueuePool):
         self._turns = _Turns(pool_size + max_overflow)
 
     def _do_get(self) -> ConnectionPoolEntry:
-        if not self._turns.take(self._timeout):
-            raise PoolTimeout(f"no connection within {self._timeout:g} s")
-        try:
-            return super()._do_get()
-        except BaseException:
-            self._turns.give()
-            raise
+        until = monotonic() + self._timeout
+        first = False
+        while self._turns.take(until - monotonic(), first=first):
+            try:
+                return super()._do_get()
+            except BaseException as error:
+                if not (errors.says_full(error) and self._turns.give_up()):
+                    self._turns.give()
+                    raise
+            first = True  # it has waited already
+        raise PoolTimeout(f"no connection within {self._timeout:g} s")
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         try:
@@ -38,28 +49,44 @@ class FairPool(QueuePool):
 
 
 class _Turns:
-    """A number of turns, each held by one thread at a time."""
+    """A number of turns, each held by one thread at a time; fewer for a while after one was given up."""
 
     def __init__(self, number: int) -> None:
         self._free = number  # none while somebody waits
+        self._held = 0
+        self._given_up = 0
+        self._until = 0.0
         self._waiting: deque[threading.Event] = deque()
         self._lock = threading.Lock()
 
-    def take(self, patience: float) -> bool:
-        """Wait for a turn; False if there is none within `patience` seconds."""
+    def take(self, patience: float, *, first: bool = False) -> bool:
+        """Wait for a turn, before all others if one is `first`; False if there is none within `patience` seconds."""
         with self._lock:
-            if self._free:
-                self._free -= 1
+            if self._is_to_be_had():
+                self._held += 1
                 return True
             called = threading.Event()
-            self._waiting.append(called)
+            if first:
+                self._waiting.appendleft(called)
+            else:
+                self._waiting.append(called)
         try:
-            called.wait(patience)
+            called.wait(max(patience, 0.0))
         except BaseException:  # an interrupt: nobody else may wait for this thread
             if not self._left(called):
                 self.give()
             raise
         return not self._left(called)
+
+    def _is_to_be_had(self) -> bool:
+        """Take a turn from those that nobody has, or that were given up a while ago."""
+        if self._free:
+            self._free -= 1
+            return True
+        if self._given_up and monotonic() > self._until:
+            self._given_up -= 1
+            return True
+        return False
 
     def _left(self, called: threading.Event) -> bool:
         """Whether a thread left without a turn: it was not called before."""
@@ -76,3 +103,16 @@ class _Turns:
                 self._waiting.popleft().set()
             else:
                 self._free += 1
+                self._held -= 1
+
+    def give_up(self) -> bool:
+        """End a turn that nobody is to have for a while; False, and nothing is done, if no other one is held."""
+        with self._lock:
+            if self._held < 2:
+                return False
+            self._held -= 1
+            # Nor those that nobody has had: there is no room for them either.
+            self._given_up += 1 + self._free
+            self._free = 0
+            self._until = monotonic() + _AGAIN
+            return True
