@@ -21,7 +21,7 @@ from langmem_tiers.access import Access
 from langmem_tiers.backends import Backend
 from langmem_tiers.background import leasing, resting
 from langmem_tiers.background.embedding import embedded_by
-from langmem_tiers.background.worker import Background, Worker, WorkLeft
+from langmem_tiers.background.worker import Background, Worker, WorkLeft, after
 from langmem_tiers.clock import Clock, to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import MemoryClosed, MemoryTiersError, StorageError, UnknownSpace
@@ -108,6 +108,7 @@ class Runtime:
         self._other_embedders: dict[str, str] = {}
         self._listeners: list[Listener] = []
         self._used = None if backend.queue is None else leasing.UsedSpaces(backend.queue)
+        self._measured = None if backend.queue is None else leasing.WaitingSpaces(backend.queue)
         self._process = os.getpid()
         self._closing = False
         # Spaces of which somebody waits for all work to be done (None: all); those where a few vectors wait for others.
@@ -165,6 +166,8 @@ class Runtime:
             return  # a forked child: the files belong to the parent
         self._closing = True
         atexit.unregister(self._at_exit)
+        if self._measured is not None:
+            self._measured.close()
         if self._worker is not None:
             self._worker.stop(_CLOSING)
         self._spaces.finish_writing()
@@ -324,7 +327,8 @@ class Runtime:
             return self._finish_on_server(self.backend.queue, self._used, names, timeout)
         if self._worker is None:
             wanted = self.backend.names() if names is None else sorted(names)
-            outcomes = {self._round(name, lambda: False)[0] for name in wanted}
+            over = after(timeout)
+            outcomes = {self._round(name, over)[0] for name in wanted}
             return outcomes <= {WorkLeft.DONE}
         self._awaited.append(names)
         try:

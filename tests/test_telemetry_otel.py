@@ -17,8 +17,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from langmem_tiers import Memory, RecallSettings, Settings, Turn
-from langmem_tiers.background import leasing
-from langmem_tiers.background.worker import WorkLeft
 from langmem_tiers.errors import MemoryClosed
 from langmem_tiers.graphs import MemoryState, dream_graph, recall_node, track_node
 from langmem_tiers.naming import space_mark
@@ -281,18 +279,21 @@ def test_what_waits_is_measured_until_the_memory_is_closed(points, tmp_path):
 
 
 @pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no server")
-def test_on_servers_a_worker_measures_the_queue_of_all(points, address):  # noqa: F811
+def test_on_servers_the_queue_of_all_is_measured_also_by_who_does_none_of_the_work(points, address):  # noqa: F811
+    def depth():
+        return points("queue.depth")[-1][1].value
+
     with Memory.open(address, embedder=None, background=False) as memory:
         held = memory.backend.queue
         memory.user("alice").track([user(SAID)], session="a")
         memory.user("bob").track([user(SAID)], session="a")
-        taken = held.take()
-        works = leasing.LeasingWorker(held, lambda name, stop: (WorkLeft.STOPPED, 0.0), threads=0)
-        assert points("queue.depth")[-1][1].value == 1
-        assert points("queue.lag")[-1][1].value > 0
-        works.stop(1)
-        with held.working_on(taken):
-            pass
+        with held.working_on(held.take()):
+            assert depth() == 1
+            assert points("queue.lag")[-1][1].value > 0
+        works = memory.worker()
+        works.stop(20)
+        assert depth() <= 2
+    assert depth() == 0
 
 
 def test_what_waits_for_a_model_that_is_away_is_measured_until_the_memory_is_closed(points, tmp_path):

@@ -89,6 +89,23 @@ def test_a_flush_that_runs_out_of_time_says_so_and_the_work_goes_on(tmp_path):
         assert memory.user("alice").stats().pending == 0
 
 
+def test_a_flush_without_a_background_ends_in_time_as_well_and_the_next_one_goes_on(tmp_path):
+    class Slow(HashEmbedder):
+        def embed_documents(self, texts):
+            time.sleep(0.2)
+            return super().embed_documents(texts)
+
+    settings = Settings(storage=StorageSettings(embed_batch=1))
+    with Memory.open(tmp_path / "m", embedder=Slow(), background=False, settings=settings) as memory:
+        for number in range(40):
+            memory.user("alice").track([user(f"Badge {number} is kz{number}.")], session="a")
+        assert not memory.flush(timeout=1)
+        assert 20 < memory.user("alice").stats().pending < 40
+        assert not memory.user("alice").flush(timeout=0)
+        assert memory.flush()
+        assert memory.user("alice").stats().pending == 0
+
+
 def test_flush_does_not_wait_for_further_turns(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "_GATHERING", 600.0)
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from time import monotonic, sleep
 
-from langmem_tiers.background.worker import Background, Work, WorkLeft, attempted
+from langmem_tiers.background.worker import Background, Work, WorkLeft, after, attempted
 from langmem_tiers.errors import StorageError
 from langmem_tiers.storage.postgres.work_queue import Held, SpaceQueue
 from langmem_tiers.telemetry import otel
@@ -53,16 +53,8 @@ class LeasingWorker(Background):
             threading.Thread(target=copy_context().run, args=(self._run,), name=f"langmem-tiers-{number}", daemon=True)
             for number in range(threads)
         ]
-        otel.watch(self)
         for thread in self._threads:
             thread.start()
-
-    def waiting(self) -> Waiting | None:
-        """What waits for anybody's work, None if the server does not say."""
-        try:
-            return self._queue.waiting()
-        except StorageError:
-            return None
 
     def wake(self, space: str) -> None:
         """Something was written: look for work at once."""
@@ -82,7 +74,6 @@ class LeasingWorker(Background):
 
     def stop(self, timeout: float) -> bool:
         """Let the threads finish their current step and give their leases back; True if they have."""
-        otel.unwatch(self)
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -198,6 +189,25 @@ class Awaited:
     done: bool = False
 
 
+class WaitingSpaces:
+    """What waits for anybody's work: every process measures it, so that it is seen when no worker is left."""
+
+    def __init__(self, queue: SpaceQueue) -> None:
+        self._queue = queue
+        otel.watch(self)
+
+    def waiting(self) -> Waiting | None:
+        """How many spaces wait and how long, None if the server does not say."""
+        try:
+            return self._queue.waiting()
+        except StorageError:
+            return None
+
+    def close(self) -> None:
+        """Measure it no more."""
+        otel.unwatch(self)
+
+
 class UsedSpaces:
     """The spaces that this process used and whose work it did not await yet; thread-safe.
 
@@ -252,21 +262,21 @@ def finish(queue: SpaceQueue, work: Work, names: Iterable[str], timeout: float |
     Raises:
         StorageError: it could not be done; it is done later.
     """
-    deadline = None if timeout is None else monotonic() + timeout
+    over = after(timeout)
     outcomes = {WorkLeft.DONE}
     for name in names:
         while (held := queue.take_this(name)) is None and queue.has(name):
-            if deadline is not None and monotonic() >= deadline:
+            if over():
                 return False
             sleep(_AWAITING)
         if held is not None:
-            outcomes.add(_done_at_once(queue, work, held))
+            outcomes.add(_done_at_once(queue, work, held, over))
     return outcomes == {WorkLeft.DONE}
 
 
-def _done_at_once(queue: SpaceQueue, work: Work, held: Held) -> WorkLeft:
+def _done_at_once(queue: SpaceQueue, work: Work, held: Held, over: Callable[[], bool]) -> WorkLeft:
     with queue.working_on(held):
-        outcome, held.after = work(held.name, lambda: held.lost)
+        outcome, held.after = work(held.name, lambda: held.lost or over())
     return outcome
 
 

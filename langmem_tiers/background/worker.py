@@ -61,6 +61,12 @@ class Background(ABC):
         """Let the current step come to its end; True if it has."""
 
 
+def after(timeout: float | None) -> Callable[[], bool]:
+    """Asks whether so many seconds have passed; never if None."""
+    deadline = None if timeout is None else monotonic() + timeout
+    return lambda: deadline is not None and monotonic() >= deadline
+
+
 def attempted(space: str, work: Callable[[], T]) -> T | None:
     """The result of background work; None if it failed, which is logged: the space is tried again later."""
     try:
