@@ -538,6 +538,19 @@ def test_a_space_whose_chroma_server_was_not_named_is_not_deleted(address, chrom
         assert memory.spaces() == ("users/alice",)
 
 
+def test_whoever_was_not_told_of_the_chroma_server_finds_the_same_and_is_warned(address, chroma, caplog):
+    with opened(address, chroma) as memory, opened(address) as without:
+        said(memory.user("alice"), BADGE)
+        memory.flush()
+        caplog.clear()
+        for session in ("tuesday", "wednesday"):
+            assert "kz77qx41" in without.user("alice").recall("Which badge is of the archive?", session=session).block
+        warned = [each for each in caplog.records if "chroma_not_named" in each.message]
+        assert [each.levelno for each in warned if each.levelno > logging.DEBUG] == [logging.WARNING]
+        [note] = [each for each in without.user("alice").doctor() if each.check == "Chroma"]
+        assert (note.level, "none was named" in note.message) == ("note", True)
+
+
 def test_a_memory_that_is_closed_leaves_no_connection_to_chroma(address, chroma):
     others = _connections_to(chroma)
     with opened(address, chroma) as memory:

@@ -40,6 +40,7 @@ _FILLED_AGAIN = (
     "`langmem-tiers rebuild` fills a new one from the records, without a model; without it, the background does so "
     "after the next recall or message. Until then, recall goes by words."
 )
+_UNNAMED = "Name it, with chroma= or --chroma, wherever the memory is opened: else each search reads all of them."
 _STRIDE = 1000
 _Check = Callable[[SpaceStore, str | None], Iterator[Finding]]
 # https://www.sqlite.org/wal.html#walresetbug
@@ -221,6 +222,9 @@ def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind
 def _chroma_server(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
     for shelf in store.shelves:
         if not shelf.served:
+            if shelf.was_filled():
+                yield _note("Chroma", "The vectors are on a Chroma server, and none was named.", _UNNAMED)
+                return
             continue
         try:
             yield _on_server(shelf)

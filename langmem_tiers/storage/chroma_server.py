@@ -8,6 +8,7 @@ what an older version filled, where spaces are not apart.
 
 from __future__ import annotations
 
+import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,9 +29,12 @@ from langmem_tiers.storage.embedding_cache import Vectors, cosines
 from langmem_tiers.storage.shared_collection import seated, similarity
 from langmem_tiers.storage.statements import Prepared
 from langmem_tiers.storage.vector_search import best_beside, best_by_drawer, first_pieces
+from langmem_tiers.telemetry.logs import Sparing, say
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.postgres.server import PostgresRecords
+
+log = logging.getLogger(__name__)
 
 Near = list[tuple[str, float]]
 """The names of vectors in a space, each with its cosine similarity, best first."""
@@ -49,6 +53,8 @@ _CHANGES = 16
 # Where so many nearest vectors have too few drawers, no more are looked at for the neighbours of a message: those of a
 # pasted log are nearer to one another than to anything else.
 _WIDEST = 300
+_UNNAMED = "its vectors are on a Chroma server, and none was named: all of them are read for each search"
+_unnamed = Sparing()
 # In one read: every recall asks for all of it.
 _STATE = Prepared(
     select(facts.value(bindparam("dimension")), facts.value(bindparam("place")), *change_log.NEWS.c)
@@ -183,6 +189,11 @@ class Shelf(ABC):
         """Whether there is a server."""
         return self._given is not None
 
+    def was_filled(self) -> bool:
+        """Whether the records know of a collection, by whichever server."""
+        with self._database.reading() as connection:
+            return self._place(connection) is not None
+
     def _begin_anew(self, before: Place | None) -> None:
         """Fill the collection that fits the size, at its home, and use it from then on.
 
@@ -299,6 +310,8 @@ class Shelf(ABC):
             raise InvalidVector(
                 f"The query's vector has length {length}, the vectors stored by {self.model!r} {dimension}."
             )
+        if held is not None and self._given is None:
+            say(log, _unnamed.level(_UNNAMED), "chroma_not_named", space=self._space, reason=_UNNAMED)
         place = None if held is None or self._given is None else Place.read(held)
         on_server: Sequence[Near] = [[]] * len(queries) if place is None else self._on_server(place, queries, most)
         return [_with_known(newer, query, there) for query, there in zip(queries, on_server, strict=True)]
