@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from langmem_tiers.errors import InvalidInput, StorageError
@@ -202,9 +203,7 @@ class ServerBackend(Backend):
 
     def delete(self, name: str) -> bool:
         """Delete the vectors of a space, and then all its rows."""
-        if self._server.has(name):
-            clear_space(self._server.records(name), self._chroma)
-        return self._server.delete(name)
+        return self._server.delete(name, partial(clear_space, server=self._chroma))
 
     def analyze(self) -> None:
         """Have the database analyze its tables."""

@@ -55,6 +55,7 @@ pytestmark = [
 
 OF_ALL = {"spaces", "schema_steps", "part"}
 """Tables that are not about one space."""
+IMPATIENT = Settings(storage=StorageSettings(busy_timeout=0.2))
 BADGE = "The badge of the archive is kz77qx41."
 
 
@@ -536,6 +537,17 @@ def test_a_space_whose_chroma_server_was_not_named_is_not_deleted(address, chrom
         said(without.user("ben"), BADGE)
         without.delete_user("ben", confirm=True)
         assert memory.spaces() == ("users/alice",)
+
+
+def test_a_space_that_could_not_be_deleted_keeps_its_vectors(address, chroma):
+    with opened(address, chroma) as memory, opened(address, chroma, settings=IMPATIENT) as other:
+        said(memory.user("hanna"), BADGE)
+        memory.flush()
+        with memory.user("hanna").context.open() as store, store.writing(), pytest.raises(DatabaseLocked):
+            other.delete_user("hanna", confirm=True)
+        assert len(_vectors_of(chroma, "users/hanna")) == 1
+        assert memory.delete_user("hanna", confirm=True).bytes == "gone"
+    assert not _vectors_of(chroma, "users/hanna")
 
 
 def test_whoever_was_not_told_of_the_chroma_server_finds_the_same_and_is_warned(address, chroma, caplog):

@@ -479,23 +479,22 @@ def withdraw(database: Database, server: ChromaServers | None) -> bool:
     return all(done)
 
 
-def clear_space(database: Database, server: ChromaServers | None) -> None:
+def clear_space(connection: Connection, space: str, server: ChromaServers | None) -> None:
     """Remove the vectors of a space, of all kinds and of all models that it was used with.
 
     Raises:
         ServerUnreachable: the server does not answer, and some may still be there; or none was named.
     """
-    with database.reading() as connection:
-        held = facts.beginning(connection, database.space, f"{_PLACE}:")
-    if not held:
+    places = [Place.read(held) for held in facts.beginning(connection, space, f"{_PLACE}:").values()]
+    if not places:
         return
     if server is None:
         raise ServerUnreachable(
             "The space has vectors on a Chroma server, and none was named when the memory was opened.",
             way_out="Name it, with chroma= or --chroma, and repeat the call. Nothing was deleted.",
         )
-    for place in map(Place.read, held.values()):
-        server.clear(place, _mark(database.space))
+    for place in places:
+        server.clear(place, _mark(space))
 
 
 def _newest(spans: Sequence[tuple[int, int]], most: int) -> tuple[list[tuple[int, int]], int]:

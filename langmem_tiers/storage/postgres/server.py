@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
@@ -172,13 +172,18 @@ class PostgresServer:
         collections = f"langmem-{self._made:x}-{shard}"
         return PostgresRecords(engine, key, held.token, self.where, self._schema, collections, seat)
 
-    def delete(self, name: str) -> bool:
-        """Delete a space with all its rows; False if there was none."""
+    def delete(self, name: str, clear: Callable[[Connection, str], None]) -> bool:
+        """Delete a space with all its rows; False if there was none.
+
+        `clear` is called before, with its key: it deletes what is kept elsewhere, which must not happen to a space that
+        stays because somebody holds it.
+        """
         key = self._prefix + name
         with self._connection() as connection:
             _SEEN_FROM.rows(connection, space=key)
             if not _HOLD.rows(connection, space=key):
                 return False
+            clear(connection, key)
             for table in (*ddl.tables().values(), *ddl.keyword_tables.values(), ddl.noted, ddl.shown, ddl.spaces):
                 connection.execute(delete(table).where(table.c.space == key))
         return True
