@@ -94,6 +94,11 @@ class Shelf(ABC):
     def _gone(change: Change) -> list[str]:
         """The names of the vectors that a change takes out, in the collection."""
 
+    @staticmethod
+    @abstractmethod
+    def _forgotten(connection: Connection, space: str, change: Change) -> list[str]:
+        """Those of them that never come back, so that anybody may remove them at any time."""
+
     @abstractmethod
     def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
         """The vectors of what stands in these ranges, None if there are none."""
@@ -132,10 +137,9 @@ class Shelf(ABC):
         with self._database.reading() as connection:
             spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
             vectors = self._loaded(connection, spans) if spans else None
-        gone = [name for each in news for name in self._gone(each)]
         with self._sending(place):
-            self._delete(place, gone)
-            self._withdraw_elsewhere(gone)
+            self._delete(place, [name for each in news for name in self._gone(each)])
+            self._withdraw_elsewhere(old, news[-1].position)
             self._server.upsert(place, self._mark, self._placed(place, vectors))
             with self._database.writing() as connection:
                 moved = change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
@@ -202,8 +206,8 @@ class Shelf(ABC):
         # Asked before anything is done: what is left there has to be cleared afterwards.
         leaves = before if before is not None and self._server.is_anywhere(before) else None
         with self._database.reading() as connection:
-            moment = change_log.moment(connection, self._space)
-            news = self._unsent(moment, self._space)
+            old = change_log.cursor(connection, self._space, self.CURSOR)
+            position = change_log.head(connection, self._space)
             last, size = self._reach(connection)
         place = self._server.begin(self._shared if size <= _SHARED else self._own)
         with self._sending(place):
@@ -214,10 +218,10 @@ class Shelf(ABC):
                 self._server.upsert(place, self._mark, self._placed(place, vectors))
                 stale.difference_update(() if vectors is None else vectors.names)
             self._delete(place, stale)
-            self._withdraw_elsewhere([name for each in news for name in self._gone(each)])
+            self._withdraw_elsewhere(old, position)
             with self._database.writing() as connection:
                 facts.put(connection, self._space, self._fact, f"{place.name} {place.id}")
-                change_log.reset_cursor(connection, self._space, self.CURSOR, moment.head)
+                change_log.reset_cursor(connection, self._space, self.CURSOR, position)
         if leaves is not None and leaves.id != place.id:
             self._server.clear(leaves, self._mark)
 
@@ -244,39 +248,41 @@ class Shelf(ABC):
         held = facts.beginning(connection, space, f"{_PLACE}:")
         return {fact: Place.read(at) for fact, at in held.items() if _OF_MODEL.sub("", fact, count=1) == cls.SUFFIX}
 
-    @classmethod
-    def _unsent(cls, moment: Moment, space: str) -> list[Change]:
-        """All changes that the server was not told yet."""
-        after = change_log.cursor(moment.connection, space, cls.CURSOR)
-        return list(change_log.follow(moment, space, after=after, kinds=cls.KINDS))
-
-    def _withdraw_elsewhere(self, names: Sequence[str]) -> None:
-        """Remove vectors from what other models filled: nobody else does while this one is in use."""
+    def _withdraw_elsewhere(self, after: int, upto: int) -> None:
+        """Remove what was forgotten from what other models filled: nobody else does while this one is in use."""
+        with self._database.reading() as connection:
+            places = [at for fact, at in self._places(connection, self._space).items() if fact != self._fact]
+            moment = Moment(connection, upto)
+            names = [name for _, name in self._names_forgotten(moment, self._space, after)] if places else []
         if names:
-            with self._database.reading() as connection:
-                places = self._places(connection, self._space)
-            for fact, place in places.items():
-                if fact != self._fact:
-                    self._server.withdraw(place, self._mark, names)
+            for place in places:
+                self._server.withdraw(place, self._mark, names)
+
+    @classmethod
+    def _names_forgotten(cls, moment: Moment, space: str, after: int) -> list[tuple[int, str]]:
+        """What was forgotten after a position of the log and up to a moment, each with the position of that."""
+        news = list(change_log.follow(moment, space, after=after, kinds=cls.KINDS))
+        return [(each.position, name) for each in news for name in cls._forgotten(moment.connection, space, each)]
 
     @classmethod
     def withdraw(cls, database: Database, server: ChromaServers | None) -> bool:
-        """Remove the vectors of what was deleted at once; see `withdraw`."""
+        """Remove the vectors of what was forgotten at once; see `withdraw`."""
         space = database.space
         with database.reading() as connection:
             places = cls._places(connection, space)
-            news = cls._unsent(change_log.moment(connection, space), space) if places else []
-        names = [name for each in news for name in cls._gone(each)]
-        if not names:
+            after = change_log.cursor(connection, space, cls.CURSOR)
+            moment = change_log.moment(connection, space)
+            forgotten = cls._names_forgotten(moment, space, after) if places else []
+            unsent = change_log.read(connection, space, after=after, kinds={cls.EMBEDDED}, most=1)
+        if not forgotten:
             return True
         if server is None:
             return False
         for ask in server.asking():  # somebody may wait, and for this for a few seconds only
             ask()
         for place in places.values():
-            server.withdraw(place, _mark(space), names)
-        sent_now = [each.position for each in news if each.kind == cls.EMBEDDED]
-        return not sent_now or min(sent_now) > max(each.position for each in news if cls._gone(each))
+            server.withdraw(place, _mark(space), [name for _, name in forgotten])
+        return not unsent or unsent[0].position > forgotten[-1][0]
 
     def _delete(self, place: Place, names: Iterable[str]) -> None:
         self._server.delete(place, [f"{self._mark}:{name}" for name in names])
@@ -422,6 +428,10 @@ class ServerVectors(Shelf):
         out = change.kind in change_log.OUT_OF_INDEX
         return [f"{change.subject}.{ordinal}" for ordinal in range(change.until if out else 0)]
 
+    @staticmethod
+    def _forgotten(_connection: Connection, _space: str, change: Change) -> list[str]:
+        return ServerVectors._gone(change) if change.kind == "drawer.forgotten" else []
+
     def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
         loaded = embedding_cache.load(connection, self._space, self.model, spans)
         if loaded is None:
@@ -458,6 +468,12 @@ class ServerNoteVectors(Shelf):
         span = range(change.subject, change.until + 1) if change.kind == "notes.changed" else ()
         return [str(number) for number in span]
 
+    @staticmethod
+    def _forgotten(connection: Connection, space: str, change: Change) -> list[str]:
+        names = ServerNoteVectors._gone(change)
+        there = notes.numbered_as(connection, space, [int(name) for name in names]) if names else {}
+        return [name for name in names if int(name) not in there]
+
     def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
         found = notes.vectors(connection, self._space, self.model, spans)
         return Named(list(map(str, found)), np.stack(list(found.values()))) if found else None
@@ -467,7 +483,7 @@ class ServerNoteVectors(Shelf):
 
 
 def withdraw(database: Database, server: ChromaServers | None) -> bool:
-    """Remove the vectors at once of what was deleted from a space, of all kinds and all models.
+    """Remove the vectors at once of what was forgotten in a space, of all kinds and all models.
 
     The background does the same when it comes to that in the log. False if somebody may just be sending one of them,
     or no server was named: then only the background knows when they are gone.
