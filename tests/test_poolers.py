@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import psycopg
 import pytest
@@ -190,7 +190,7 @@ def forwarding(port):
     to, ended = [port], threading.Event()
 
     def pump(source, target):
-        with closing(source), closing(target):
+        with closing(source), closing(target), suppress(OSError):  # the other direction has ended
             while not ended.is_set() and (some := source.recv(65_536)):
                 target.sendall(some)
 
