@@ -113,6 +113,31 @@ async def test_a_call_sees_the_context_variables_of_its_caller():
     assert await to_thread(asking.get) == "alice"
 
 
+class _OfATenant(HashEmbedder):
+    """An embedder that looks up on whose behalf it is called, as one with a key for each tenant does."""
+
+    def __init__(self, tenant):
+        super().__init__()
+        self._tenant = tenant
+        self.called_for = []
+
+    def _count(self, **counts):
+        self.called_for.append((*counts, self._tenant.get("nobody")))
+        super()._count(**counts)
+
+
+async def test_an_embedder_sees_the_context_variables_of_whoever_recalls_or_flushes(tmp_path, clock):
+    tenant = ContextVar("tenant")
+    embedder = _OfATenant(tenant)
+    with Memory.open(tmp_path / "memory", embedder=embedder, background=False, clock=clock) as memory:
+        tenant.set("acme")
+        remember(memory.user("alice"), FACT)
+        assert await to_thread(memory.flush)
+        await memory.user("alice").arecall(QUESTION)
+        memory.user("alice").recall("Where is the key?")
+    assert {*embedder.called_for} == {("documents", "acme"), ("queries", "acme")}
+
+
 def test_event_loops_in_several_threads_share_them(alice):
     remember(alice, FACT)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import Context, ContextVar, copy_context
+from contextvars import ContextVar, copy_context
 from time import monotonic
 from typing import TypeVar
-
-from langmem_tiers.telemetry.otel import carried
 
 Result = TypeVar("Result")
 Stop = Callable[[], bool]
@@ -74,20 +73,28 @@ class SpareThreads:
 def in_thread(call: Callable[[], Result]) -> Future[Result]:
     """Run the call in a thread of its own, which a hanging provider may keep: nothing waits for it, not even exit.
 
-    It starts with an empty context except for OpenTelemetry's, so that what a model says here is not streamed as if an
-    agent had said it. Whatever the call raises, even SystemExit, is raised by the future's `result`.
+    It has the caller's context variables, such as a host's tenant or trace, but is no part of the caller's run: what a
+    model says here is not streamed as if an agent had said it. Whatever the call raises, even SystemExit, is raised by
+    the future's `result`.
     """
     running: Future[Result] = Future()
     running.set_running_or_notify_cancel()  # the waiting side may be cancelled; the call cannot
 
     def work() -> None:
+        _leave_run()
         try:
             running.set_result(call())
         except BaseException as error:  # noqa: BLE001 - not swallowed: raised again by who takes the result
             running.set_exception(error)
 
-    threading.Thread(target=Context().run, args=(carried(work),), name="langmem-tiers-model", daemon=True).start()
+    threading.Thread(target=copy_context().run, args=(work,), name="langmem-tiers-model", daemon=True).start()
     return running
+
+
+def _leave_run() -> None:
+    """Say that what is called from here on in this context is not part of a run of LangChain or LangGraph."""
+    if (config := sys.modules.get("langchain_core.runnables.config")) is not None:  # else nobody has begun one
+        config.var_child_runnable_config.set(None)
 
 
 def finished(running: Future[Result], seconds: float, stop: Stop | None = None) -> bool:

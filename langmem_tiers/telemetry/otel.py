@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 from langmem_tiers.naming import space_mark
@@ -26,8 +26,6 @@ from langmem_tiers.version import __version__
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Counter, Histogram, Meter, Observation
     from opentelemetry.trace import Span, Tracer
-
-Result = TypeVar("Result")
 
 SCOPE = "langmem_tiers"
 """What spans and metrics are told under."""
@@ -119,24 +117,6 @@ def _tracer() -> Tracer:
     from opentelemetry.trace import get_tracer
 
     return get_tracer(SCOPE, __version__)
-
-
-def carried(call: Callable[[], Result]) -> Callable[[], Result]:
-    """The call, with its spans as children of the caller's even if it runs in a thread without a context."""
-    if not wanted():
-        return call
-    from opentelemetry import context
-
-    here = context.get_current()
-
-    def attached() -> Result:
-        token = context.attach(here)
-        try:
-            return call()
-        finally:
-            context.detach(token)
-
-    return attached
 
 
 def named(counts: Mapping[str, Any]) -> dict[str, Any]:
