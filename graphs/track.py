@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from langmem_tiers import arguments
 from langmem_tiers.clock import require_aware
 from langmem_tiers.graphs.identity import SpaceChoice
 from langmem_tiers.graphs.messages import is_synthetic, without_recalled
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# A run that has not recalled does not know when its history was read: as far as it can tell, after all that is stored.
+_NOW = arguments.MOST
+
 
 class TrackNode(MemoryNode):
     """Stores every human and AI message that is not stored yet. Does not change the state."""
@@ -32,7 +36,8 @@ class TrackNode(MemoryNode):
         turns = turns_of(visit.own)
         if not turns:
             return NodeOutcome()
-        report = visit.space.track(turns, **visit.scope.of_turns(), history=True, seen=visit.seen)
+        seen = _NOW if visit.seen is None else visit.seen
+        report = visit.space.track(turns, **visit.scope.of_turns(), history=True, seen=seen)
         self._tell(report)
         return NodeOutcome(
             event={"type": "memory_tracked", "stored": len(report.stored), "revised": len(report.revised)}

@@ -5,8 +5,10 @@ from threading import Thread
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 
 from langmem_tiers import Turn
+from langmem_tiers.graphs import MemoryState, track_node
 from langmem_tiers.testing import ScriptedChatModel
 from tests.graphing import chat_graph, run, said
 
@@ -242,6 +244,24 @@ def test_messages_sent_before_the_reply_is_there_hold(alice, meanwhile):
     sent = ["I speak Dutch.", "I am allergic to hazelnuts.", "I love chess."]
     meanwhile(sent[0], others=sent[1:])
     assert {*sent, "Reply 1.", "Reply 2.", "Reply 3."} < {*said(alice)}
+
+
+def test_messages_sent_before_and_after_a_reply_hold_also_if_the_earlier_one_is_stored_last(alice, meanwhile):
+    answered = meanwhile(HOME)
+    unanswered = next(each for each in meanwhile.graph.get_state_history(run()) if each.next == ("recall",))
+    meanwhile("I speak Dutch.", unanswered.config, others=["I am allergic to hazelnuts."], others_at=answered)
+    assert {HOME, "Reply 0.", "I am allergic to hazelnuts.", "Reply 1.", "I speak Dutch.", "Reply 2."} == {*said(alice)}
+
+
+def test_without_a_recall_node_messages_sent_before_the_reply_is_there_hold(memory, alice):
+    builder = StateGraph(MemoryState).add_sequence([("agent", lambda _: {"messages": "Fine."}), track_node(memory)])
+    graph = builder.add_edge(START, "agent").compile(checkpointer=InMemorySaver())
+    graph.invoke({"messages": HOME}, run())
+    unanswered = next(each for each in graph.get_state_history(run()) if each.next == ("agent",))
+    sent = ["I speak Dutch.", "I am allergic to hazelnuts."]
+    for text in sent:
+        graph.invoke({"messages": text}, onwards(unanswered.config))
+    assert {HOME, *sent} < {*said(alice)}
 
 
 def test_a_thread_that_is_rewound_leaves_all_that_was_sent_at_once(alice, meanwhile):

@@ -22,12 +22,18 @@ def forks_of(
 
 
 def abandoned(
-    forks: Mapping[int, str], tree: Sequence[BranchTurn], line: Collection[int], *, seen: int | None = None
+    forks: Mapping[int, str],
+    tree: Sequence[BranchTurn],
+    line: Collection[int],
+    *,
+    seen: int | None = None,
+    asked: Collection[str] = (),
 ) -> dict[int, str]:
     """The standing drawers that follow a fork and are not on the way to a drawer of the line.
 
     None if no user said any of them: a reply that was made anew, or the work of another agent, is no other branch.
-    Neither is what a user said meanwhile, if `seen` tells the last drawer as the history was read.
+    Neither is what was said meanwhile, if `seen` tells the last drawer as the history was read; `asked` are the ids of
+    messages that users said, with which the conversation may go on after a fork.
     """
     children: defaultdict[int, list[BranchTurn]] = defaultdict(list)
     for turn in tree:
@@ -37,31 +43,31 @@ def abandoned(
     on_the_way = _with_ancestors(line, {turn.drawer: turn.follows for turn in tree})
     left: dict[int, str] = {}
     by_user = False
-    waiting = [
-        (child, message_id)
-        for drawer, message_id in forks.items()
-        for child in (
-            children[drawer] if seen is None else _before(seen, children[drawer], replied=drawer not in of_user)
-        )
-    ]
-    while waiting:
-        turn, message_id = waiting.pop()
-        if turn.drawer in on_the_way:
-            continue
-        if turn.stands and turn.drawer not in forks:
-            left[turn.drawer] = message_id
-            by_user = by_user or turn.role == "user"
-        waiting += [(child, message_id) for child in children[turn.drawer]]
+    for drawer, message_id in forks.items():
+        waiting, last = [*children[drawer]], seen if message_id in asked else None
+        if seen is not None:
+            waiting = _before(seen, waiting, asked=message_id in asked, replied=drawer not in of_user)
+        while waiting:
+            turn = waiting.pop()
+            if turn.drawer in on_the_way or (last is not None and turn.drawer > last):
+                continue
+            if turn.stands and turn.drawer not in forks:
+                left[turn.drawer] = message_id
+                by_user = by_user or turn.role == "user"
+            waiting += children[turn.drawer]
     return left if by_user else {}
 
 
-def _before(seen: int, following: Sequence[BranchTurn], *, replied: bool) -> list[BranchTurn]:
-    """The turns after a fork that were there as the history was read, without what a user said meanwhile.
+def _before(seen: int, following: Sequence[BranchTurn], *, asked: bool, replied: bool) -> list[BranchTurn]:
+    """The turns after a fork that were there as the history was read, without what was said meanwhile.
 
-    What follows a message of the user without a reply was said while that one's run was under way. What follows a reply
-    is older than a run that asks the model anew.
+    What follows a message of the user without a reply was said while that one's run was under way, and so was what the
+    conversation is `asked` right after it: the reply, and what followed that, came later. What follows a reply is older
+    than a run that asks the model anew.
     """
-    return [each for each in following if each.role != "user" or (replied and each.drawer <= seen)]
+    if not replied:
+        return [] if asked else [each for each in following if each.role != "user"]
+    return [each for each in following if each.drawer <= seen or not (asked or each.role == "user")]
 
 
 def _with_ancestors(line: Collection[int], follows: Mapping[int, int | None]) -> set[int]:

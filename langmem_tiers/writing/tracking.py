@@ -236,7 +236,8 @@ class _Tracker:
             return {}
         # To edit a message, or to return to a branch, is to leave whatever there is.
         seen = None if plan.again or plan.replaced else self._conversation.seen
-        return abandoned(forks, drawers.tree(*at), {*plan.known.values()}, seen=seen)
+        asked = {each.message_id for each in plan.touched if each.turn.role == "user"}
+        return abandoned(forks, drawers.tree(*at), {*plan.known.values()}, seen=seen, asked=asked)
 
     def known_history(self, accepted: Sequence[IncomingTurn]) -> KnownHistory:
         """What the session of a history holds."""
