@@ -29,7 +29,8 @@ class _Replies:
         """Start over: a forked child has none of the threads that reply."""
         self._running: set[int] = set()  # the threads that reply
         self._last = -_LIKELY
-        self._ended = threading.Condition()
+        self._lock = threading.Lock()
+        self._ended = threading.Condition(self._lock)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -42,9 +43,9 @@ class _Replies:
             self._running.add(here)
             yield
         finally:
-            with self._ended:
-                self._running.discard(here)
-                self._last = monotonic()
+            self._running.discard(here)  # before anything else, as Ctrl-C may come here
+            self._last = monotonic()
+            with self._lock:  # not `_ended`, which Ctrl-C can leave locked: its `__enter__` is Python
                 self._ended.notify_all()
 
     def expected(self) -> bool:

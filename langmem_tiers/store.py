@@ -61,6 +61,10 @@ _LONGEST_TASK = 600.0
 _ON_SERVER = 200_000
 
 
+# Seconds between two looks whether a space may be opened again, should nobody tell.
+_LOOKS = 1.0
+
+
 class AtRest(NamedTuple):
     """How the background left a space: all done up to a position of the log, and more due by the clock or never.
 
@@ -367,11 +371,15 @@ class ServerStore(SpaceStore):
 
 @dataclass
 class _Slot:
-    """A space, opened by the first caller; others wait for it. `held` is what it took when it was last used."""
+    """A space, opened by the first caller; others wait for it. `held` is what it took when it was last used.
+
+    `users` has something of each call that works with it: unlike in a number, that is there or is not, wherever Ctrl-C
+    stops the call.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     store: SpaceStore | None = None
-    users: int = 0
+    users: set[object] = field(default_factory=set)
     held: Held = _NOTHING
 
 
@@ -389,6 +397,7 @@ class OpenSpaces:
         self._leave = leave
         self._most = most
         self._slots: OrderedDict[str, _Slot] = OrderedDict()
+        self._gone: list[_Slot] = []  # found deleted, and still in use
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._kept_closed: set[str] = set()
@@ -403,26 +412,30 @@ class OpenSpaces:
         Raises:
             MemoryClosed: `close` was called.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: name not in self._kept_closed and name not in self._closing)
-            self.require_open()
-            slot = self._slots.setdefault(name, _Slot())
-            self._slots.move_to_end(name)
-            slot.users += 1
+        slot, user = _Slot(), object()
         try:
+            with self._lock:  # not `_changed`, which Ctrl-C can leave locked: its `__enter__` is Python
+                self._wait_while_closed(name)
+                self.require_open()
+                slot = self._slots.setdefault(name, slot)
+                self._slots.move_to_end(name)
+                slot.users.add(user)
             with slot.lock:
                 if slot.store is None:
                     slot.store = self._open_space(name)
             yield slot.store
         finally:
+            slot.users.discard(user)  # before anything else, as a second Ctrl-C may come here
             with self._lock:
-                slot.users -= 1
                 self._changed.notify_all()
-                if slot.store is not None:
+                gone = self._drop_gone(name, slot)
+                if self._slots.get(name) is not slot:
+                    pass  # it was dropped, perhaps by another thread, as nobody used it any more
+                elif slot.store is not None:
                     slot.held = slot.store.held()
-                elif slot.users == 0:
-                    self._slots.pop(name, None)
-                idle = [*self._drop_gone(name, slot), *self._drop_idle()]
+                elif not slot.users:
+                    self._slots.pop(name)
+                idle = [*gone, *self._drop_idle()]
                 self._closing.update(store.name for store in idle)
             self._close_behind(idle)
 
@@ -434,8 +447,8 @@ class OpenSpaces:
             DatabaseLocked: somebody in this process works with it for longer than `patience` seconds.
             MemoryClosed: `close` was called.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: name not in self._kept_closed and name not in self._closing)
+        with self._lock:
+            self._wait_while_closed(name)
             self.require_open()
             self._kept_closed.add(name)
         try:
@@ -444,9 +457,14 @@ class OpenSpaces:
                 slot.store.close()
             yield
         finally:
-            with self._changed:
-                self._kept_closed.discard(name)
+            self._kept_closed.discard(name)
+            with self._lock:
                 self._changed.notify_all()
+
+    def _wait_while_closed(self, name: str) -> None:
+        """Wait, with the lock held, while a space is kept closed or being closed."""
+        while name in self._kept_closed or name in self._closing:
+            self._changed.wait(_LOOKS)
 
     def is_kept_closed(self, name: str) -> bool:
         """Whether a space is being kept closed: whoever works with it should come to an end."""
@@ -454,8 +472,8 @@ class OpenSpaces:
 
     def _left_by_all(self, name: str, patience: float) -> _Slot | None:
         """The slot of a space, once nobody uses it; it is no longer among those that are open."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._slots.get(name, _Slot()).users == 0, patience):
+        with self._lock:
+            if not self._changed.wait_for(lambda: not self._slots.get(name, _Slot()).users, patience):
                 raise DatabaseLocked(f"The space {name!a} is in use.", way_out="Wait for that, and repeat the call.")
             return self._slots.pop(name, None)
 
@@ -487,12 +505,12 @@ class OpenSpaces:
             raise MemoryClosed("This memory is closed.")
 
     def _drop_gone(self, name: str, slot: _Slot) -> list[SpaceStore]:
-        """Have the next one open a space anew that was found deleted; the last who uses what is left closes that."""
-        if slot.store is None or not slot.store.database.is_gone:
-            return []
-        if self._slots.get(name) is slot:
-            del self._slots[name]
-        return [] if slot.users else [slot.store]
+        """Have the next one open a space anew that was found deleted; returns those that nobody uses any more."""
+        if self._slots.get(name) is slot and slot.store is not None and slot.store.database.is_gone:
+            self._gone.append(self._slots.pop(name))
+        left = [each for each in self._gone if not each.users]
+        self._gone = [each for each in self._gone if each.users]
+        return [each.store for each in left if each.store is not None]
 
     def _drop_idle(self) -> list[SpaceStore]:
         """Evict the least recently used idle spaces until the others are small enough; all, once it is closed."""
@@ -503,7 +521,7 @@ class OpenSpaces:
             fits = memory <= self._most.memory and files_open <= self._most.files
             if not self._closed and (fits or len(self._slots) == 1):
                 break
-            if slot.users == 0:
+            if not slot.users:
                 del self._slots[name]
                 memory -= slot.held.memory
                 files_open -= slot.held.files
@@ -524,8 +542,8 @@ class OpenSpaces:
             why = error if isinstance(error, StorageError) else None
             say(log, logging.WARNING, "space_not_closed", space=store.name, error=error, reason=why, trace=why is None)
         finally:
-            with self._changed:
-                self._closing.discard(store.name)
+            self._closing.discard(store.name)
+            with self._lock:
                 self._changed.notify_all()
 
     def _close_all(self, stores: Iterable[SpaceStore]) -> None:

@@ -93,7 +93,8 @@ class Worker(Background):
     def __init__(self, work: Work, *, retry_after: Callable[[], float]) -> None:
         self._work = work
         self._retry_after = retry_after
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # not `_changed`, which Ctrl-C can leave locked: its `__enter__` is Python
+        self._changed = threading.Condition(self._lock)
         self._woken: dict[str, None] = {}
         self._waiting: set[str] = set()
         self._since: dict[str, float] = {}
@@ -107,13 +108,13 @@ class Worker(Background):
 
     def waiting(self) -> Waiting:
         """The spaces that are waiting for their work, or being worked on."""
-        with self._changed:
+        with self._lock:
             now = monotonic()
             return Waiting(len(self._since), now - min(self._since.values(), default=now))
 
     def wake(self, space: str) -> None:
         """A space has work to do."""
-        with self._changed:
+        with self._lock:
             # Woken by the work in progress, which covers everything anyway: with more spaces than may be open at once,
             # each would be opened, and so woken, forever.
             opened_by_worker = space == self._busy and threading.current_thread() is self._thread
@@ -124,7 +125,7 @@ class Worker(Background):
 
     def wake_later(self, space: str, seconds: float) -> None:
         """A space will have work to do in this many seconds; `wait` does not wait for that."""
-        with self._changed:
+        with self._lock:
             if not self._stopping:
                 self._later[space] = monotonic() + seconds
                 self._start()
@@ -132,7 +133,7 @@ class Worker(Background):
     def wait(self, spaces: set[str] | None, timeout: float | None) -> bool:
         """Wait until no more can be done for these spaces (None: any); True if nothing is left to do."""
         deadline = None if timeout is None else monotonic() + timeout
-        with self._changed, self._somebody_waiting():
+        with self._lock, self._somebody_waiting():
             while self._active(spaces) and not self._stopping:
                 left = None if deadline is None else deadline - monotonic()
                 if left is not None and left <= 0:
@@ -154,11 +155,11 @@ class Worker(Background):
     def stop(self, timeout: float) -> bool:
         """Let the thread finish its current step and end; True if it has ended."""
         otel.unwatch(self)
-        with self._changed:
+        with self._lock:
             self._stopping = True
             self._changed.notify_all()
             thread = self._thread
-        if thread is None or thread is threading.current_thread():
+        if thread is None or thread is threading.current_thread() or not thread.is_alive():
             return True
         thread.join(timeout)
         return not thread.is_alive()
@@ -169,15 +170,17 @@ class Worker(Background):
 
     def _start(self) -> None:
         """Start the thread, or tell it that something changed."""
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():  # Ctrl-C may have come before it was started
             self._thread = threading.Thread(target=self._run, name="langmem-tiers", daemon=True)
             self._thread.start()
         self._changed.notify_all()
 
     def _run(self) -> None:
+        if threading.current_thread() is not self._thread:
+            return  # another one was started in its place
         while (space := self._next()) is not None:
             outcome = self._attempt(space)
-            with self._changed:
+            with self._lock:
                 self._busy = None
                 if outcome is WorkLeft.DONE:
                     self._waiting.discard(space)
@@ -217,7 +220,7 @@ class Worker(Background):
 
     def _next(self) -> str | None:
         """The next space to work on; waits for one, and for the retry time if a model was unavailable."""
-        with self._changed:
+        with self._lock:
             while not self._stopping:
                 if self._woken:
                     self._gather()

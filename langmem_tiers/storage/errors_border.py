@@ -76,10 +76,15 @@ def translated(path: Path) -> Iterator[None]:
     """Translate what goes wrong with `path` inside the block into this package's errors, keeping the cause.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C came while SQLite was in a function of ours; the driver hides it.
+        KeyboardInterrupt: Ctrl-C came while SQLite was in a function of ours, or at a commit; the driver hides the one,
+            SQLAlchemy the other.
     """
     try:
         yield
+    except AssertionError as error:
+        if hides_interrupt(error):
+            raise KeyboardInterrupt from error
+        raise
     except (DBAPIError, sqlite3.Error) as error:
         if _INTERRUPTED in str(error) and threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt from error
@@ -98,6 +103,11 @@ def translated(path: Path) -> Iterator[None]:
     except OSError as error:
         known = _BY_ERRNO.get(error.errno or 0, (StorageError, "Reading or writing failed"))
         raise _named(known, path, error) from error
+
+
+def hides_interrupt(error: Exception) -> bool:
+    """Whether this is what SQLAlchemy says of a transaction whose end Ctrl-C stopped."""
+    return isinstance(error, AssertionError) and isinstance(error.__context__, KeyboardInterrupt)
 
 
 def _known(error: BaseException | None, path: Path) -> tuple[type[StorageError], str] | None:

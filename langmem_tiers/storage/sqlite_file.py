@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Engine, PoolProxiedConnection, QueuePool, Table, create_engine
+from sqlalchemy import Connection, Dialect, Engine, PoolProxiedConnection, Table, create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.util import LRUCache
 
@@ -19,10 +19,11 @@ from langmem_tiers import private_files
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import seals, sqlite_recorder
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database
-from langmem_tiers.storage.errors_border import translated
+from langmem_tiers.storage.errors_border import hides_interrupt, translated
 from langmem_tiers.storage.folder import gone
 from langmem_tiers.storage.fts5 import FtsTable
 from langmem_tiers.storage.schema import HERE
+from langmem_tiers.storage.sqlite_pool import SqlitePool
 from langmem_tiers.storage.write_queue import HURRIED, queue_of
 
 # Compiled statements kept: more than the package has.
@@ -252,10 +253,9 @@ def _discarded_if_stopped(connection: Connection) -> Iterator[None]:
     """
     try:
         yield
-    except Exception:
-        raise
-    except BaseException:
-        connection.invalidate()
+    except BaseException as error:
+        if not isinstance(error, Exception) or hides_interrupt(error):
+            connection.invalidate()
         raise
 
 
@@ -325,7 +325,7 @@ def _engine(path: Path, settings: StorageSettings) -> Engine:
 
     dialect, compiled = _shared()
     return Engine(
-        QueuePool(connected, pool_size=8, max_overflow=32, dialect=dialect),
+        SqlitePool(connected, dialect=dialect),
         dialect,
         URL.create("sqlite", database=str(path)),
         execution_options={"compiled_cache": compiled, ENGINE: _WAYS, SPACE_NAME: HERE},

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,8 @@ HURRIED = 0.02
 """Seconds that a write waits at most which somebody waits for who could go on without it."""
 # Seconds that one thread may write while others wait: only a hanging transaction takes that long.
 _STUCK = 120.0
+# Seconds between two looks at who writes, should nobody call the next one.
+_LOOKS = 1.0
 
 
 @dataclass(eq=False)
@@ -40,7 +41,7 @@ class WriteQueue:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._turns: deque[QueuedWriter] = deque()
+        self._turns: dict[QueuedWriter, None] = {}  # in the order in which they came
         self.later = LaterWrites()
 
     @contextmanager
@@ -56,6 +57,7 @@ class WriteQueue:
             yield turn  # the database refuses it by name; waiting for itself, the thread would hang
             return
         try:
+            self._turns[turn] = None
             self._wait(turn, hurried=hurried)
             started = monotonic()
             try:
@@ -65,46 +67,45 @@ class WriteQueue:
                     self._refuse(started, error)
                 raise
         finally:  # also if Ctrl-C comes while it waits
-            self._leave(turn)
+            self._turns.pop(turn, None)  # before anything else, as a second one may come here
+            self._call_next()
 
     def is_mine(self) -> bool:
         """Whether this thread has the turn."""
-        with self._lock:
-            return bool(self._turns) and self._turns[0].thread == threading.get_ident()
+        writing = self._writing()
+        return writing is not None and writing.thread == threading.get_ident()
+
+    def _writing(self) -> QueuedWriter | None:
+        return next(iter(tuple(self._turns)), None)  # a copy: others come and go
 
     def _wait(self, turn: QueuedWriter, *, hurried: bool) -> None:
-        with self._lock:
-            self._turns.append(turn)
-            writing = self._turns[0]
+        writing = self._writing()
         if writing is turn:
             return
         if hurried and not turn.called.wait(HURRIED):
             raise DatabaseLocked("The memory is locked by other threads that write.")
-        while not turn.called.wait(_STUCK):
-            writing = self._other_than(writing)
+        since = monotonic()
+        while not turn.called.wait(_LOOKS):
+            before, writing = writing, self._writing()
+            if writing is turn:
+                return  # the one before was stopped before it could call this one
+            if writing is not before:
+                since = monotonic()
+            elif monotonic() - since > _STUCK:
+                raise DatabaseLocked(f"The memory is locked by a thread that has been writing for {_STUCK:g} s.")
         if turn.refused is not None:
             raise turn.refused
 
-    def _other_than(self, before: QueuedWriter) -> QueuedWriter:
-        """The current writer, if it is not the one seen before."""
+    def _call_next(self) -> None:
         with self._lock:
-            writing = self._turns[0]
-        if writing is before:
-            raise DatabaseLocked(f"The memory is locked by a thread that has been writing for {_STUCK:g} s.")
-        return writing
-
-    def _leave(self, turn: QueuedWriter) -> None:
-        with self._lock:
-            if turn in self._turns:
-                self._turns.remove(turn)
-            if self._turns:
-                self._turns[0].called.set()
+            if (writing := self._writing()) is not None:
+                writing.called.set()
 
     def _refuse(self, started: float, error: DatabaseLocked) -> None:
         """Another process did not give way in time: everyone who has waited as long gets the same error."""
         with self._lock:
-            for turn in [each for each in self._turns if each.came <= started and not each.called.is_set()]:
-                self._turns.remove(turn)
+            for turn in [each for each in tuple(self._turns) if each.came <= started and not each.called.is_set()]:
+                self._turns.pop(turn, None)
                 turn.refused = DatabaseLocked(error.message)
                 turn.called.set()
 
