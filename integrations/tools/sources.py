@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -17,6 +16,7 @@ from langmem_tiers.knowledge.decide import SUPPORT
 from langmem_tiers.language.attribution import asserting
 from langmem_tiers.language.quotations import own_words
 from langmem_tiers.language.words import LOOKED_AT, stems, words
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.models.chunking import split
 from langmem_tiers.recall.rendering import FROM_TOOL
 from langmem_tiers.storage import drawers
@@ -54,11 +54,11 @@ class _Said:
         self.message = message
         self.text = text
 
-    @cached_property
+    @lazy_property
     def _stems(self) -> frozenset[str]:
         return _stems(self.text)
 
-    @cached_property
+    @lazy_property
     def _beginnings(self) -> frozenset[str]:
         return frozenset(each[:_ALIKE] for each in self._stems if len(each) >= _ALIKE)
 

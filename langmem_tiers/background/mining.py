@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.storage import episodes, progress, revisions
 from langmem_tiers.storage.progress import Again
 from langmem_tiers.storage.rooms import Unfinished
@@ -58,7 +59,7 @@ class MineJob:
                 break
         return worked
 
-    @cached_property
+    @lazy_property
     def miner(self) -> Miner:
         """The miner for this space."""
         return Miner.of(self.context, self.store)
@@ -192,7 +193,7 @@ class EnrichJob:
                 break
         return worked
 
-    @cached_property
+    @lazy_property
     def enricher(self) -> Enricher | None:
         """The enricher for this space, None if there is no model."""
         return Enricher.of(self.context, self.store)

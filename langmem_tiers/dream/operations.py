@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -45,6 +44,7 @@ from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.paraphrase import same_fact
 from langmem_tiers.language.quotations import own_words_of
 from langmem_tiers.language.words import occurs
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.naming import new_id
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry
 from langmem_tiers.settings import Settings
@@ -117,7 +117,7 @@ class DreamTransaction:
         if key in self._put_aside:
             raise ProposalRefused(f"it was put aside before: {self._put_aside[key]}")
 
-    @cached_property
+    @lazy_property
     def _put_aside(self) -> Mapping[bytes, str]:
         return tombstones.put_aside(self.writer)
 

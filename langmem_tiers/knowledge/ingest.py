@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 
 from sqlalchemy import Connection
 
@@ -19,6 +18,7 @@ from langmem_tiers.knowledge.results import IngestedEntries, RefusedEntry, Saved
 from langmem_tiers.language import contradictions
 from langmem_tiers.language.quotations import own_words_of
 from langmem_tiers.language.words import occurs
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.naming import new_id
 from langmem_tiers.records import Authority, Entry, Evidence, NewEntry, Proposal
 from langmem_tiers.settings import Settings
@@ -127,12 +127,12 @@ class _Ingestion:
     stored: list[Saved] = field(default_factory=list)
     corrected: list[str] = field(default_factory=list)
 
-    @cached_property
+    @lazy_property
     def _put_aside(self) -> dict[bytes, str]:
         """Why entries that mining must not bring back were retired."""
         return tombstones.put_aside(self.writer)
 
-    @cached_property
+    @lazy_property
     def _something_was_deleted(self) -> bool:
         return tombstones.there_are(self.writer)
 

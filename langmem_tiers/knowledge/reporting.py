@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from langmem_tiers import arguments
@@ -16,6 +15,7 @@ from langmem_tiers.knowledge import summaries
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
 from langmem_tiers.language.characters import one_line
 from langmem_tiers.language.questions import asked_period
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.pointers import Pointer
 from langmem_tiers.records import Entry, Episode, Said, Task, TaskStatus
 from langmem_tiers.storage import change_log, entries, episodes, progress, tasks, turn_counts
@@ -244,7 +244,7 @@ class _Reporting:
         wanted = said if of_tasks is None else [each for each in said if each.task in of_tasks]
         return sorted(wanted, key=lambda each: (each.said_at, each.number))
 
-    @cached_property
+    @lazy_property
     def _summaries(self) -> dict[str, list[Episode]]:
         """The summaries of sessions that overlap the period, oldest first, by session."""
         at, by_session = to_millis(self.context.now), defaultdict[str, list[Episode]](list)

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from typing import Literal
 
 from sqlalchemy import Connection
@@ -34,6 +33,7 @@ from langmem_tiers.language.sentences import sentences
 from langmem_tiers.language.slugs import name_key
 from langmem_tiers.language.values import Value
 from langmem_tiers.language.words import occurs
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.records import Authority, Entity, Episode, RefusedProposal, Said
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import drawers, episodes, relations
@@ -167,7 +167,7 @@ class _Ingestion:
             name = str(row.body.get("name") or "")
             self._apply_or_refuse(row, Claim(subject=name, predicate="", subject_type=types.get(name_key(name), "")))
 
-    @cached_property
+    @lazy_property
     def _own(self) -> str:
         """The message without what it only quotes."""
         return own_words_of(self.message.drawer) if self.message.drawer else ""

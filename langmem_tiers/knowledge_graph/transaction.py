@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from types import TracebackType
 
 from sqlalchemy import Connection
@@ -14,6 +13,7 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.errors import AuthorityTooLow, UnknownRelation
 from langmem_tiers.language import predicates
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.records import Authority, Entity, Relation
 from langmem_tiers.settings import Settings
 from langmem_tiers.storage import change_log, entities, facts, relations
@@ -98,11 +98,11 @@ class GraphTransaction:
         """Whether an entity is known to be neither merged into another nor another into it."""
         return number in self._added or number in self._alone
 
-    @cached_property
+    @lazy_property
     def _merged_into(self) -> dict[int, int]:
         return entities.merged_into(*self.at)
 
-    @cached_property
+    @lazy_property
     def _behind(self) -> dict[int, list[int]]:
         """All entities merged into each entity, directly or indirectly."""
         found: defaultdict[int, list[int]] = defaultdict(list)

@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from heapq import merge
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +22,7 @@ from langmem_tiers.knowledge_graph.conflicts import (
 from langmem_tiers.knowledge_graph.name_index import NameIndex
 from langmem_tiers.knowledge_graph.naming import USER, names
 from langmem_tiers.language import predicates, values
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.records import Entity
 from langmem_tiers.storage.entities import EntityRow, entity
 
@@ -184,7 +184,7 @@ class GraphView:
     lost: bool = False
     """Whether the previous view held records that are now deleted."""
 
-    @cached_property
+    @lazy_property
     def graph(self) -> nx.MultiDiGraph:
         """The nodes and edges for the algorithms of NetworkX, read only; to import those takes longer than a recall."""
         import networkx as nx

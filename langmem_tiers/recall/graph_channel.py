@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from langmem_tiers.clock import to_millis
@@ -23,6 +22,7 @@ from langmem_tiers.language.calendar import MONTHS
 from langmem_tiers.language.questions import spans
 from langmem_tiers.language.word_lists import units
 from langmem_tiers.language.words import asks_about_oneself, words
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import SpaceSnapshot
 from langmem_tiers.settings import GraphSettings
@@ -138,12 +138,12 @@ class _Search:
     of_a_time: bool
     """Whether the message itself mentions these times."""
 
-    @cached_property
+    @lazy_property
     def asked_for(self) -> Mapping[str, frozenset[str]]:
         """The words of the message that name predicates, with those predicates."""
         return predicates.asked(words(self.query.text))
 
-    @cached_property
+    @lazy_property
     def terms(self) -> frozenset[str]:
         """The words that a relation has to explain."""
         terms = frozenset(self.query.terms)

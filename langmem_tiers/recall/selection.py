@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.language import predicates
@@ -16,6 +15,7 @@ from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.questions import TimeSpan, spans
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.recall import conversations, later
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.lines import Lines, speakers
@@ -230,7 +230,7 @@ class _Best:
         self._contents.add(content)
         return False
 
-    @cached_property
+    @lazy_property
     def _own_contents(self) -> set[bytes]:
         return {found.facts.content_hash for found in self._ranked if found.own and not self._is_later(found)}
 
