@@ -14,6 +14,8 @@ from langmem_tiers.storage import change_log, inspection
 from langmem_tiers.transfer import backups
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from langmem_tiers.runtime import Runtime
 
 _TOKEN = 16  # bytes
@@ -28,7 +30,7 @@ def preview(runtime: Runtime, name: str) -> SpacePreview:
     exists, counts, head = runtime.backend.has(name), dict[str, int](), 0
     if exists:
         with runtime.use(name) as store, store.reading() as connection:
-            counts = dict(inspection.counts(connection, store.key)._asdict())
+            counts = _counts(connection, store.key)
             head = change_log.head(connection, store.key)
     return SpacePreview(
         token=_token(name, exists, head),
@@ -38,6 +40,10 @@ def preview(runtime: Runtime, name: str) -> SpacePreview:
         traces=traces.count(runtime.backend, name),
         settings=has_value(runtime.path, ("spaces", name)),
     )
+
+
+def _counts(connection: Connection, space: str) -> dict[str, int]:
+    return dict(inspection.counts(connection, space)._asdict())
 
 
 def _token(name: str, exists: bool, head: int) -> str:
@@ -60,7 +66,11 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
         DatabaseLocked: another process has the space open, or somebody in this one goes on working with it.
         StorageError: it could not be deleted.
     """
-    seen = preview(runtime, name)
+    exists, counts = runtime.backend.has(name), dict[str, int]()
+    if exists:  # not a preview: that looks into all other spaces, and so does what is deleted there
+        with runtime.use(name) as store, store.reading() as connection:
+            counts = _counts(connection, store.key)
+    has_settings = has_value(runtime.path, ("spaces", name))
     with runtime.keep_closed(name):
         if confirm is not True and confirm != _token_when_closed(runtime, name):
             raise ForgetChanged(f"The space {name!a} has changed since this token was given.")
@@ -71,7 +81,7 @@ def delete(runtime: Runtime, name: str, confirm: str | bool) -> ForgetReceipt:
         id=0,
         at=at,
         space=name,
-        counts={"spaces": int(seen.exists), **seen.counts, "receipts": others.receipts, "settings": int(seen.settings)},
+        counts={"spaces": int(exists), **counts, "receipts": others.receipts, "settings": int(has_settings)},
         stays=0,
         bytes="pending" if others.unreached else "gone",
         backups=backups.holding(runtime.path, name),

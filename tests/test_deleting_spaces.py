@@ -1,5 +1,6 @@
 """Deleting a whole space while the memory is open: nothing of it is left, and nothing brings it back."""
 
+import sys
 import threading
 import time
 
@@ -40,6 +41,25 @@ def test_a_deleted_user_is_gone_from_every_file(memory):
     assert CANARY.encode() not in left
     assert b"users/alice" not in left
     assert len(memory.user("ben").drawers()) == 1
+
+
+@pytest.mark.folder
+def test_each_other_space_is_looked_into_once(tmp_path):
+    opened = []
+    listening = [True]
+
+    def hear(event, arguments):
+        if event == "sqlite3.connect" and listening:
+            opened.append(str(arguments[0]))
+
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        for user in ("alice", "ben"):
+            memory.user(user).track([Turn(role="user", content="I play the cello.")], session="s")
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as memory:
+        sys.addaudithook(hear)
+        memory.delete_user("alice", confirm=True)
+        listening.clear()
+    assert len([each for each in opened if "users-ben" in each]) == 1
 
 
 def test_closing_does_not_bring_a_deleted_user_back(tmp_path, memory):
