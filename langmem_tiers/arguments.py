@@ -5,6 +5,7 @@ An error says what was passed and what is expected, and is raised before anythin
 
 from __future__ import annotations
 
+import errno
 import math
 import operator
 import os
@@ -225,6 +226,20 @@ def whole_path(given: Any, name: str) -> Path:
         return there.absolute()
     except FileNotFoundError as error:
         raise refused(given, name, "a path that begins at the root, since the current directory was deleted") from error
+
+
+def findable_path(given: Any, name: str) -> Path:
+    """The path as it was given, of what can be looked for.
+
+    Raises:
+        InvalidInput: it is no path, too long for this system, or relative to a current directory that was deleted.
+    """
+    try:
+        os.lstat(whole_path(given, name))
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise refused(given, name, "a path that is short enough for this system") from error
+    return path(given, name)
 
 
 def function(given: Any, name: str) -> Callable[..., Any]:

@@ -134,7 +134,7 @@ class SpaceUpkeep:
         choices = Choices(prefer=known, confirm_deletions=arguments.flag(confirm_deletions, "confirm_deletions"))
         return sync(
             self.context,
-            arguments.path(folder, "folder"),
+            arguments.findable_path(folder, "folder"),
             choices,
             init=arguments.flag(init, "init"),
             dry_run=arguments.flag(dry_run, "dry_run"),

@@ -252,6 +252,29 @@ def test_a_path_that_can_be_none_makes_no_folder(path, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+DOORS = {
+    "import": lambda memory, path: memory.import_file(path),
+    "sync": lambda memory, path: memory.user("alice").sync(path, init=True),
+    "import notes": lambda memory, path: memory.user("alice").documents.import_folder(path),
+    "export notes": lambda memory, path: memory.user("alice").documents.export_folder(path),
+    "import graph": lambda memory, path: memory.user("alice").graph.import_(path),
+    "export graph": lambda memory, path: memory.user("alice").graph.export(path),
+}
+
+
+@pytest.mark.folder
+@pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
+def test_every_door_says_of_a_path_that_it_is_too_long_or_begins_nowhere(door, memory, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(InvalidInput, match="the current directory was deleted"):
+        door(memory, "notes.json")
+    with pytest.raises(InvalidInput, match="short enough"):
+        door(memory, f"{tmp_path}/{'n' * 300}.json")
+
+
 def test_what_a_memory_is_opened_with_is_looked_at_before_a_folder_is_made(tmp_path):
     for wrong in ({"settings": {}}, {"background": "no"}, {"clock": 5}, {"embedder": object()}):
         with pytest.raises(InvalidInput):

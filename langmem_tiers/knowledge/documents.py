@@ -205,7 +205,7 @@ class Documents:
             UnreadableFile: the folder does not exist.
             StorageError: earlier files are stored; importing again continues from there.
         """
-        context, source = self._context, arguments.path(folder, "folder")
+        context, source = self._context, arguments.findable_path(folder, "folder")
         with context.open() as store:
             report = FolderImporter(store, self._settings, context.clock, memory=context.folder).run(source)
         context.wake()
@@ -219,7 +219,7 @@ class Documents:
         Raises:
             StorageError: the folder cannot be written; some files may have been.
         """
-        destination = arguments.path(folder, "folder")
+        destination = arguments.findable_path(folder, "folder")
         with self._context.open() as store:
             return document_folders.export_folder(store, destination, memory=self._context.folder)
 

@@ -42,7 +42,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def export(context: SpaceContext, path: str | Path, *, format: str | None) -> Path:
     """See `KnowledgeGraph.export`."""
-    target = arguments.path(path, "path")
+    target = arguments.findable_path(path, "path")
     suffix = target.suffix.removeprefix(".").lower()
     kind = suffix if format is None else arguments.one_of(format, "format", _WRITERS)
     if kind not in _WRITERS:

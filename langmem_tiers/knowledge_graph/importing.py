@@ -69,7 +69,7 @@ class Imported:
 
 def import_graph(context: SpaceContext, path: str | Path) -> Imported:
     """See `KnowledgeGraph.import_`. Relations are matched by id, entities by id or name."""
-    source = arguments.path(path, "path")
+    source = arguments.findable_path(path, "path")
     record = _parsed(source, _read(source))
     try:
         with writing(context) as graph:

@@ -420,7 +420,7 @@ def import_file(
     speaker = arguments.optional_text(user_speaker, "user_speaker")
     kept = Looking if arguments.flag(dry_run, "dry_run") else Storing
     storing = kept(context, settings, clock, user_speaker=speaker)
-    file = arguments.path(path, "path")
+    file = arguments.findable_path(path, "path")
     with limited(settings.imports):
         return _imported(file, chosen, context, settings, storing, user, speaker, dry_run)
 
