@@ -159,7 +159,7 @@ def service(place: str | None = None, model: BaseChatModel | None = None, *, bac
 
     @asynccontextmanager
     async def open_memory(app: FastAPI) -> AsyncIterator[None]:
-        with Memory.open(place, background=background) as memory:
+        async with Memory.open(place, background=background) as memory:
             print(f"The memory is in {memory.backend.where}.")
             async with langgraph_tables(place) as (checkpointer, store):
                 app.state.memory = memory

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 class Memory(Runtime):
     """Long-term memory in a folder: any number of spaces, isolated from each other.
 
-    Open one with `Memory.open` and use it as a context manager; all threads of a process may share it. A script that
-    forgets to close it still exits, and loses nothing that was stored.
+    Open one with `Memory.open` and use it as a context manager, `async with` where an event loop runs: closing waits
+    for the current background work. All threads of a process may share it. A script that forgets to close it still
+    exits, and loses nothing that was stored.
 
     Example:
         >>> with Memory.open("memory", embedder=None) as memory:
@@ -235,6 +236,7 @@ class Memory(Runtime):
     ahealth = twin(health)
 
     awarm_up = twin(Runtime.warm_up)
+    aclose = twin(Runtime.close)
 
     def unreadable_spaces(self) -> tuple[Path, ...]:
         """Return space folders whose name cannot be read; opening such a space by its name repairs it."""
@@ -248,6 +250,8 @@ class Memory(Runtime):
         not retry in a loop. `Space.stats().pending` counts the texts.
         """
         return self.finish(None, arguments.seconds(timeout, "timeout"))
+
+    aflush = twin(flush)
 
     def dream(self, *, dry_run: bool = False) -> tuple[DreamReport, ...]:
         """Consolidate every space, one after the other; see `Space.dream`.
@@ -426,6 +430,14 @@ class Memory(Runtime):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    async def __aenter__(self) -> Memory:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
     def __repr__(self) -> str:
         return f"Memory({str(self.path)!r})"

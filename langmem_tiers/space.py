@@ -343,3 +343,5 @@ class Space(SpaceRecords, SpaceUpkeep):
             with self.context.use():
                 pass  # to be refused without a role, and where there is no such space
         return self.memory.finish({self.name}, arguments.seconds(timeout, "timeout"))
+
+    aflush = twin(flush)

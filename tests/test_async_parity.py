@@ -24,6 +24,7 @@ TWINS = [
     "redo_dream",
     "forget",
     "export",
+    "flush",
 ]
 
 

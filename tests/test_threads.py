@@ -13,6 +13,7 @@ import pytest
 from source_tree import library
 
 from langmem_tiers import Memory, Turn
+from langmem_tiers.errors import MemoryClosed
 from langmem_tiers.graphs import memory_agent
 from langmem_tiers.integrations import TieredStore, memory_tools
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
@@ -111,6 +112,21 @@ async def test_a_call_sees_the_context_variables_of_its_caller():
     asking = ContextVar("asking")
     asking.set("alice")
     assert await to_thread(asking.get) == "alice"
+
+
+@pytest.mark.folder
+async def test_a_memory_that_is_closed_with_async_does_not_hold_up_the_event_loop(tmp_path, clock, holding):
+    async with Memory.open(tmp_path / "memory", embedder=HashEmbedder(), background=False, clock=clock) as memory:
+        remember(alice := memory.user("alice"), FACT)
+        assert await memory.aflush()
+        with holding("alice"):
+            assert FACT in (await alice.arecall(QUESTION, session="s")).block  # its receipt waits for the lock
+            closing = asyncio.create_task(memory.aclose())
+            await asyncio.sleep(0.3)
+            assert not closing.done()
+        await closing
+    with pytest.raises(MemoryClosed):
+        alice.recall(QUESTION)
 
 
 class _OfATenant(HashEmbedder):
