@@ -161,7 +161,14 @@ class Runtime:
             gc.freeze()
 
     def close(self) -> None:
-        """Finish the current background step and close every file. Closing twice is harmless."""
+        """Finish the current background step and close every file. Closing twice is harmless.
+
+        Where another process holds the lock of a space, each of the few writes that are left there, such as a receipt
+        or the mark that Chroma was closed, waits `Settings.storage.busy_timeout` seconds for it.
+
+        Raises:
+            DatabaseLocked, DiskFull: Chroma could not be marked, and will be rebuilt; everything is released.
+        """
         if os.getpid() != self._process:
             return  # a forked child: the files belong to the parent
         self._closing = True
@@ -445,8 +452,11 @@ class Runtime:
         return UsageKey(day=f"{self.clock():%Y-%m-%d}", session=session, source=source, model=model)
 
     def _book(self) -> None:
-        """Book the usage counted so far; a failure must not prevent closing."""
+        """Book the usage counted so far; a failure must not prevent closing. That of open spaces is as they close."""
+        open_now = {store.name for store in self._spaces.opened()}
         for name in self.tally.spaces():
+            if name in open_now:
+                continue
             try:
                 if not self.backend.has(name):
                     continue  # booking must not bring a deleted space back

@@ -12,8 +12,8 @@ from time import monotonic, sleep
 import pytest
 from source_tree import library
 
-from langmem_tiers import Memory, Turn
-from langmem_tiers.errors import MemoryClosed
+from langmem_tiers import Memory, Settings, StorageSettings, Turn
+from langmem_tiers.errors import DatabaseLocked, MemoryClosed
 from langmem_tiers.graphs import memory_agent
 from langmem_tiers.integrations import TieredStore, memory_tools
 from langmem_tiers.testing import HashEmbedder, ScriptedChatModel
@@ -178,3 +178,17 @@ def test_a_forked_child_has_threads_of_its_own():
 
 def test_nothing_in_the_library_takes_the_threads_of_the_event_loop():
     assert [name for name, path in library().items() if "asyncio.to_thread(" in path.read_text()] == []
+
+
+@pytest.mark.folder
+def test_a_memory_that_is_closed_while_another_process_has_the_lock_waits_for_its_usage_once(
+    tmp_path, clock, holding, caplog
+):
+    settings = Settings(storage=StorageSettings(busy_timeout=0.1))
+    opened = {"embedder": HashEmbedder(), "background": False, "clock": clock, "settings": settings}
+    memory = Memory.open(tmp_path / "memory", **opened)
+    remember(memory.user("alice"), FACT)
+    memory.user("alice").recall(QUESTION, keep_receipt=False)
+    with holding("alice"), pytest.raises(DatabaseLocked):
+        memory.close()
+    assert caplog.text.count("usage_not_booked") == 1

@@ -22,6 +22,8 @@ class SqlitePool(Pool):
     A connection that a stopped call neither gives back nor keeps is garbage, and then counts no more.
     """
 
+    __module__ = Pool.__module__  # what SQLAlchemy logs of it is under its own name, as of its other pools
+
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self._idle: deque[ConnectionPoolEntry] = deque()
