@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from langmem_tiers.language.verbs import BARE, is_past
 from langmem_tiers.language.verbs import third_person as third_person_of
 from langmem_tiers.language.word_lists import COMMON_PARTS, alternatives, table, word_set, written_out
 from langmem_tiers.language.words import STOPWORDS, stem, words
+from langmem_tiers.lazy_property import lazy_property
 
 USER = "user"
 """Whoever speaks, unless several named people do."""
@@ -211,28 +212,28 @@ class Assertion:
     who: tuple[Who, ...]
     stems: frozenset[str]
 
-    @cached_property
+    @lazy_property
     def slots(self) -> tuple[Slot, ...]:
         """The attributes that it gives a value to."""
         return tuple(slots(self.clause))
 
-    @cached_property
+    @lazy_property
     def topics(self) -> dict[str, bool]:
         """Whether it is on a topic, for each that was asked for."""
         return {}
 
-    @cached_property
+    @lazy_property
     def things(self) -> frozenset[str]:
         """What it names of the things that somebody has one of at a time: phone, phone number, boss."""
         return frozenset(same_thing(found[0]) for found in _THING.finditer(self.clause))
 
-    @cached_property
+    @lazy_property
     def kin(self) -> str:
         """What somebody is to the speaker, such as "sister", if it says no more; otherwise empty."""
         match = _MERELY_KIN.match(self.clause)
         return kinship.canonical(next(filter(None, match.groups()))) if match else ""
 
-    @cached_property
+    @lazy_property
     def may_end(self) -> bool:
         """Whether it tells of a state, a plan or a habit, rather than of an end or a single event."""
         if says_the_end(self.clause):
@@ -240,12 +241,12 @@ class Assertion:
         verb = _VERB.match(self.clause)
         return verb is None or not is_past(verb["verb"]) or verb["verb"] in _OPENING
 
-    @cached_property
+    @lazy_property
     def is_small(self) -> bool:
         """Whether it is written without capitals, names included."""
         return _CAPITALS_OF_ALL.sub("", self.clause).islower()
 
-    @cached_property
+    @lazy_property
     def is_of_somebody(self) -> bool:
         """Whether it tells of somebody who is no listener, or of a thing."""
         return _OF_SOMEBODY.search(self.clause) is not None

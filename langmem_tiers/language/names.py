@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import product
 
 from langmem_tiers.language.calendar import MONTHS, SHORT_MONTHS, SHORT_WEEKDAYS, WEEKDAYS
 from langmem_tiers.language.word_lists import alternatives, listed, named_pattern
 from langmem_tiers.language.words import FUNCTION_WORDS, LOOKED_AT, PLEASANTRIES, QUESTION_WORDS, beginning_with
+from langmem_tiers.lazy_property import lazy_property
 
 CALENDAR = frozenset({*MONTHS, *SHORT_MONTHS, *WEEKDAYS, *SHORT_WEEKDAYS}) | listed("names", "calendar")
 LANGUAGES = listed("names", "languages")
@@ -72,12 +73,12 @@ class Name:
     start: int
     end: int
 
-    @cached_property
+    @lazy_property
     def before(self) -> tuple[str, ...]:
         """The words before it, at most three, casefolded."""
         return tuple(_NEIGHBOUR.findall(self.within[max(0, self.start - 40) : self.start].casefold())[-3:])
 
-    @cached_property
+    @lazy_property
     def after(self) -> str:
         """The word after it, casefolded, or empty."""
         found = _NEIGHBOUR.search(self.within[self.end : self.end + 20].casefold())

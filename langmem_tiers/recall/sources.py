@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -15,6 +14,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.content import WITHHELD, content_hash
 from langmem_tiers.knowledge.earlier import EarlierEntries, entries_then
+from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.pointers import beside
 from langmem_tiers.storage import calls, drawers, embedding_cache, purging
 from langmem_tiers.storage.calls import CallState, RecallCall, UnstoredRecall
@@ -105,7 +105,7 @@ class SpaceSnapshot:
         """Whether somebody said the very words that stand for altered ones."""
         return drawers.texts(self.connection, self.key, [number])[number][0] == content_hash(WITHHELD)
 
-    @cached_property
+    @lazy_property
     def earlier(self) -> EarlierEntries | None:
         """Where an earlier moment is asked about: the entries that held then."""
         return None if self.moment.until is None else entries_then(self.connection, self.key, self.moment.until)
