@@ -6,41 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from langmem_tiers.clock import to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge import lifecycle
 from langmem_tiers.knowledge.entry_writer import EntryWriter
-from langmem_tiers.storage import dreams, entries, episodes, facts, items, working_entries
-from langmem_tiers.storage.statements import Prepared
+from langmem_tiers.storage import dreams, episodes, expiry, facts, items, working_entries
+from langmem_tiers.storage.expiry import Dates
 from langmem_tiers.store import SpaceStore
 
 _DAY = 86_400_000
 _YEAR = 366 * _DAY
-
-
-class _Dates(NamedTuple):
-    """What says when something expires, in UTC milliseconds; None where there is nothing."""
-
-    entries: int | None
-    episodes: int | None
-    items: int | None
-    working: int | None
-    working_stored: int | None
-    oldest_dream: int | None
-
-
-_DATES = Prepared(
-    select(
-        entries.NEXT_EXPIRY,
-        episodes.NEXT_EXPIRY,
-        items.NEXT_EXPIRY,
-        working_entries.NEXT_EXPIRY,
-        working_entries.LAST_STORED,
-        dreams.OLDEST_KEPT,
-    )
-)
 
 
 class Expiring(NamedTuple):
@@ -51,7 +28,7 @@ class Expiring(NamedTuple):
     """
 
     name: str
-    due: Callable[[_Dates, SpaceContext], int | None]
+    due: Callable[[Dates, SpaceContext], int | None]
     expire: Callable[[Connection, str, SpaceContext, int], int]
 
 
@@ -97,8 +74,8 @@ class ExpiryJob:
             yield kind, first if seen is None else seen + _DAY
 
     def _first(self, connection: Connection) -> list[tuple[Expiring, int]]:
-        (row,) = _DATES.rows(connection, space=self.store.key)
-        moments = [(kind, kind.due(_Dates(*row), self.context)) for kind in KINDS]
+        dates = expiry.dates(connection, self.store.key)
+        moments = [(kind, kind.due(dates, self.context)) for kind in KINDS]
         return [(kind, moment) for kind, moment in moments if moment is not None]
 
     def _may_have_jumped(self, connection: Connection, kind: Expiring, now: int) -> bool:
@@ -127,13 +104,13 @@ def _expire_episodes(connection: Connection, space: str, _context: SpaceContext,
     return len(expired)
 
 
-def _sweep_due(dates: _Dates, context: SpaceContext) -> int | None:
+def _sweep_due(dates: Dates, context: SpaceContext) -> int | None:
     """When working memory is swept: at once after the clock was set back."""
     now = to_millis(context.clock())
     return now if dates.working_stored is not None and dates.working_stored > now else dates.working
 
 
-def _dreams_due(dates: _Dates, context: SpaceContext) -> int | None:
+def _dreams_due(dates: Dates, context: SpaceContext) -> int | None:
     """When the next dream becomes too old to be undone."""
     if context.settings.dream.undo_days is None or dates.oldest_dream is None:
         return None
