@@ -166,6 +166,27 @@ def _track(memory: Memory) -> Door:
     return call
 
 
+def _background(memory: Memory) -> Door:
+    """A turn, and a visit of the background that embeds, files and indexes it, for which nobody waits."""
+    track, visit = _track(memory), _nothing(memory)
+
+    def call(number: int) -> object:
+        track(number)
+        return visit(number)
+
+    return call
+
+
+def _nothing(memory: Memory) -> Door:
+    """A visit of the background to a space with nothing to do."""
+
+    def call(number: int) -> object:
+        with memory.use(SPACE) as store:
+            return memory.jobs(store, awaited=False).run(lambda: False), memory.jobs(store).seconds_to_next(store)
+
+    return call
+
+
 def _add_relation(memory: Memory) -> Door:
     space, run = memory.space(SPACE), uuid4().hex[:6]
     return lambda number: space.graph.add_relation(f"Person {run} {number}", "lives in", f"Town {number % 50}")
@@ -221,6 +242,8 @@ def _conversation(seed: str) -> list[Turn]:
 _DOORS: Mapping[str, Callable[[Memory], Door]] = {
     "recall node": _recall,
     "track": _track,
+    "turn, background": _background,
+    "background, nothing": _nothing,
     "add_relation": _add_relation,
     "knowledge.save": _save,
     "store put": _put,
