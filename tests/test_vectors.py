@@ -501,7 +501,9 @@ def test_what_is_near_to_a_later_part_of_a_message_is_near_to_the_message(tmp_pa
         alice.track([user(part * 3) for part in reversed(parts)], session="t")
         alice.flush()
         with alice.memory.use(alice.name) as store, store.reading() as connection:
-            near = store.vectors.neighbours(moment(connection, store.key), 1, 12)
+            near = store.vectors.neighbours(moment(connection, store.key), [1, 103], 12)
+        assert [*near] == [1, 103]
+        near = near[1]
         assert {*list(near)[:2]} == {102, 103}
         assert (len(near), 1 in near) == (12, False)
         assert [*near.values()] == sorted(near.values(), reverse=True)

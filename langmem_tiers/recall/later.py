@@ -78,7 +78,8 @@ def _pairs(source: SpaceSnapshot, lines: Sequence[FoundDrawer], request: RecallR
     store, numbers = source.store, [line.facts.number for line in lines]
     changing = {row.drawer for row in store.revisions.at(source.moment).rows}
     ending = standing.ended_by(store, source.moment, numbers, request.as_of)
-    fits = {number: _fits(source, number, changing, ending.get(number, ())) for number in numbers}
+    near = {} if store.vectors is None else store.vectors.neighbours(source.drawers_at, numbers, _NEAREST)
+    fits = {number: _fits(number, near.get(number, {}), changing, ending.get(number, ())) for number in numbers}
     wanted = sorted({later for each in fits.values() for later in each})
     facts = {each.number: each for each in store.columns.rows(source.drawers_at, wanted).facts()}
     for line in lines:
@@ -89,12 +90,10 @@ def _pairs(source: SpaceSnapshot, lines: Sequence[FoundDrawer], request: RecallR
                 yield _Pair(line=line.key, later=later, fit=fit + soon, changes=number in changing)
 
 
-def _fits(source: SpaceSnapshot, line: int, changing: Collection[int], ending: Collection[int]) -> dict[int, float]:
+def _fits(line: int, near: Mapping[int, float], changing: Collection[int], ending: Collection[int]) -> dict[int, float]:
     """The messages that may be on the subject of a line: near ones, those that end it, and changes told soon."""
-    vectors, soon = source.store.vectors, range(line + 1, line + 1 + _NEXT)
-    near = {} if vectors is None else vectors.neighbours(source.drawers_at, line, _NEAREST)
-    fits = dict.fromkeys((each for each in soon if each in changing), 0.0) | near
-    return fits | dict.fromkeys(ending, _ENDS_IT)
+    soon = range(line + 1, line + 1 + _NEXT)
+    return {each: 0.0 for each in soon if each in changing} | {**near} | dict.fromkeys(ending, _ENDS_IT)
 
 
 def _is_later(other: DrawerFacts, line: DrawerFacts) -> bool:

@@ -413,15 +413,18 @@ class ServerVectors(Shelf):
         found = embedding_cache.of_drawers(*at, drawers, len(query)) if drawers else None
         return {} if found is None else best_by_drawer(found.drawers, cosines(found.matrix, query), len(found.drawers))
 
-    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
-        """The drawers nearest to one, with their cosine similarity, best first; none if the server does not answer."""
-        own = embedding_cache.of_drawers(moment.connection, self._space, self.model, [drawer])
+    def neighbours(self, moment: Moment, drawers: Sequence[int], most: int) -> dict[int, dict[int, float]]:
+        """By drawer, those nearest to it, with their cosine similarity, best first; none if the server is away."""
+        own = embedding_cache.of_drawers(moment.connection, self._space, self.model, drawers)
         if own is None:
             return {}
+        pieces = first_pieces(own)
         try:
-            return best_beside(drawer, self._similar(moment, first_pieces(own), most + 1, widest=_WIDEST), most)
+            # Of all at once: each question to the server takes longer than to answer it.
+            found = iter(self._similar(moment, np.concatenate([*pieces.values()]), most + 1, widest=_WIDEST))
         except ServerUnreachable:  # the search for the question, which comes before, says so
             return {}
+        return {drawer: best_beside(drawer, [next(found) for _ in some], most) for drawer, some in pieces.items()}
 
     @staticmethod
     def _gone(change: Change) -> list[str]:

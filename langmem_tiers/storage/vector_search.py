@@ -317,9 +317,12 @@ def best_by_drawer(drawers: NDArray[np.int64], similarities: Vectors, most: int)
     return _best_first(drawers, similarities, most)
 
 
-def first_pieces(own: ChunkVectors) -> Vectors:
-    """The vectors of the first chunks of a drawer; of equal ones, as where a message repeats itself, only one."""
-    found: Vectors = np.unique(own.matrix[np.argsort(own.ordinals)[:_PIECES]], axis=0)
+def first_pieces(own: ChunkVectors) -> dict[int, Vectors]:
+    """By drawer, the vectors of its first chunks; of equal ones, as where a message repeats itself, only one."""
+    found: dict[int, Vectors] = {}
+    for drawer in np.unique(own.drawers).tolist():
+        held = np.flatnonzero(own.drawers == drawer)
+        found[drawer] = np.unique(own.matrix[held[np.argsort(own.ordinals[held])[:_PIECES]]], axis=0)
     return found
 
 
@@ -357,8 +360,8 @@ class VectorIndex(Protocol):
     def similarities(self, moment: Moment, query: Vectors, drawers: Collection[int]) -> dict[int, float]:
         """The cosine similarity of each of these drawers that has a vector."""
 
-    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
-        """The drawers nearest to one, with their cosine similarity, best first."""
+    def neighbours(self, moment: Moment, drawers: Sequence[int], most: int) -> dict[int, dict[int, float]]:
+        """By drawer, those nearest to it, with their cosine similarity, best first; without those that have none."""
 
 
 class VectorSearch:
@@ -410,14 +413,15 @@ class VectorSearch:
             return {}
         return best_by_drawer(vectors.drawers, cosines(vectors.matrix, query), len(vectors.drawers))
 
-    def neighbours(self, moment: Moment, drawer: int, most: int) -> dict[int, float]:
-        """The drawers nearest to one, with their cosine similarity, best first: among the newest if in memory."""
+    def neighbours(self, moment: Moment, drawers: Sequence[int], most: int) -> dict[int, dict[int, float]]:
+        """By drawer, those nearest to it, with their cosine similarity, best first: among the newest if in memory."""
         if not self._uses_chroma:
-            return self._ask(moment, lambda index: index.neighbours(drawer, most))
-        own = embedding_cache.of_drawers(moment.connection, self._space, self._model, [drawer])
-        if own is None:
-            return {}
-        return best_beside(drawer, [self.similar(moment, each, most + 1) for each in first_pieces(own)], most)
+            return self._ask(moment, lambda index: {each: index.neighbours(each, most) for each in drawers})
+        own = embedding_cache.of_drawers(moment.connection, self._space, self._model, drawers)
+        return {
+            drawer: best_beside(drawer, [self.similar(moment, each, most + 1) for each in pieces], most)
+            for drawer, pieces in (first_pieces(own) if own is not None else {}).items()
+        }
 
     def bytes_held(self) -> int:
         """How much memory the vectors take, with what is mapped."""
