@@ -115,20 +115,20 @@ class ServerProjectJob:
         """Never due by the clock."""
 
     def step(self, stop: Callable[[], bool]) -> bool:
-        """Send new changes to the server; False if there are none.
+        """Send new changes to the server; True if it was stopped before the last of them.
 
         Raises:
             VectorServerAway: it does not answer.
         """
-        worked = False
+        more = True
         try:
-            while not stop() and self.vectors.step():
-                worked = True
+            while more and not stop():
+                more = self.vectors.step()
         except ServerUnreachable as error:
             level = self.vectors.level_of(error)
             say(log, level, "vectors_wait", space=self.space, error=error, reason=error)
             raise VectorServerAway from error
-        return worked
+        return more
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,8 @@ class ChromaServer:
         if vectors is None:
             return
         with self._translated():
-            collection = self._as_it_is(place)
+            # As it was looked up a moment ago: for each visit, it is.
+            collection = self._at_hand(place) or self._as_it_is(place)
             sent = Named([f"{mark}:{name}" for name in vectors.names], vectors.matrix)
             _send(collection, mark, sent)
             if _DELETED_FROM in (collection.metadata or {}):

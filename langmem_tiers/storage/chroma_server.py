@@ -114,7 +114,7 @@ class Shelf(ABC):
         return self._given
 
     def step(self) -> bool:
-        """Send the next changes in the log to the server; False if there are none, or there is no server.
+        """Send the next changes in the log to the server; returns whether there may be more, False without a server.
 
         Raises:
             ServerUnreachable: the server does not answer; the next time begins where this one did.
@@ -123,8 +123,7 @@ class Shelf(ABC):
             return False
         with self._database.reading() as connection:
             place = self._place(connection)
-            old = change_log.cursor(connection, self._space, self.CURSOR)
-            news = self._news(connection, old)
+            old, news = change_log.unread(connection, self._space, self.CURSOR, kinds=self.KINDS, most=_CHANGES)
             # Counting takes long, and what has a collection of its own keeps it.
             size = self._reach(connection)[1] if news and place is not None and place.shared else 0
         # Looked for on every visit: a collection that is gone has no news of its own.
@@ -139,13 +138,14 @@ class Shelf(ABC):
             vectors = self._loaded(connection, spans) if spans else None
         with self._sending(place):
             self._delete(place, [name for each in news for name in self._gone(each)])
-            self._withdraw_elsewhere(old, news[-1].position)
+            if any(each.kind != self.EMBEDDED for each in news):
+                self._withdraw_elsewhere(old, news[-1].position)
             self._server.upsert(place, self._mark, self._placed(place, vectors))
             with self._database.writing() as connection:
                 moved = change_log.move_cursor(connection, self._space, self.CURSOR, old=old, new=news[-1].position)
         if not moved:  # somebody else was at it as well, and may have deleted what was sent just now
             self.rebuild()
-        return True
+        return len(news) == _CHANGES
 
     def rebuild(self) -> None:
         """Fill its collection again from the records."""
