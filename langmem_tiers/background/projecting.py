@@ -67,7 +67,8 @@ class ProjectJob:
             self._failure, self.chroma.failure = error, str(error)
             say(log, logging.WARNING, "chroma_failed", folder=self.chroma.folder, error=error, reason=error)
             raise
-        self.chroma.failure = None
+        if not self.waited:  # else nothing was tried
+            self.chroma.failure = None
         return worked
 
     def _followed(self, stop: Callable[[], bool]) -> bool:
