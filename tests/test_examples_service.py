@@ -230,6 +230,7 @@ async def test_on_a_database_another_process_goes_on_with_the_thread(service, ad
         assert (await app.state.agent.store.aget((thread,), "theme")).value == {"is": "dark"}
 
 
+@pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no server")
 async def test_processes_that_begin_with_a_new_database_at_once_all_serve(service, address):  # noqa: F811
     pytest.importorskip("langgraph.checkpoint.postgres", reason="langgraph-checkpoint-postgres is not installed")
 

@@ -24,6 +24,7 @@ LOWER = (
     "errors",
     "fencing",
     "language",
+    "lazy_property",
     "records",
     "settings",
     "types",
