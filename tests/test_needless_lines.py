@@ -31,26 +31,6 @@ summarize the difference between mitosis and meiosis
 How do I reset the last commit but keep the changes?
 Plan a weekend in Lisbon for us.
 A snack idea for her school lunch box?
-Translate "sleep well" into Dutch
-"""
-WANTED = """
-Recipe for a quick breakfast after work?
-Birthday present for Wout?
-any gift ideas for my sister?
-What's a good hymn for a spring service?
-what are some easy snacks for a road trip
-What would be a nice name for a boat?
-I need easy dinners.
-Snacks for a movie night?
-"""
-ASKED = """
-What's the best book I read last year?
-What is a good name we talked about?
-Where do I work?
-Which restaurants in Rome did we like?
-Who is Miriam?
-What did the vet say about Pommel?
-How old is Millie?
 """
 TELLING = """
 I moved to Porto.
@@ -106,17 +86,6 @@ def test_a_message_that_only_asks_for_something_is_recognised(message):
 @pytest.mark.parametrize("message", TELLING.strip().splitlines())
 def test_one_that_tells_something_as_well_does_not_only_ask(message):
     assert not only_asks(message)
-
-
-@pytest.mark.parametrize("message", WANTED.strip().splitlines())
-def test_what_is_wanted_is_recognised(message):
-    assert orders(message)
-
-
-@pytest.mark.parametrize("message", ASKED.strip().splitlines())
-def test_a_question_for_what_is_known_wants_nothing_new(message):
-    assert asks_for_something(message)
-    assert not orders(message)
 
 
 @pytest.mark.parametrize("message", NEWS.strip().splitlines())

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from langmem_tiers.language.sentences import is_latin, sentences, straight
 from langmem_tiers.language.speech_acts import is_question
 from langmem_tiers.language.word_lists import named_pattern
 from langmem_tiers.language.words import opens_question, words
 
-# A text to work on, which is not what the user says.
-_QUOTED = re.compile(r'"[^"]*"|“[^”]*”')
 _LONGEST = 400  # characters of a message that only asks; who writes more tells something along with it
 _REQUEST = named_pattern("requests", "request")
 _CHANGE = named_pattern("requests", "change")
@@ -36,7 +32,6 @@ def _only_asks(sentence: str) -> bool:
     shown = straight(sentence)
     if is_question(shown) or opens_question(words(shown)):
         return _TELLS_IN_QUESTION.search(shown) is None
-    shown = _QUOTED.sub(" ", shown)
     ordered = _REQUEST.match(shown) or _CHANGE.match(shown)
     return ordered is not None and _TELLS_IN_REQUEST.search(shown, ordered.end()) is None
 
