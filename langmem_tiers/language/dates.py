@@ -54,9 +54,6 @@ _UNTIL = re.compile(r"\b(?:until|till|til) (?:the )?(?:[\w.]+(?: [\w.]+)?)?$")
 _ALL_THAT_TIME = re.compile(
     r"\b(?:times?|once|twice|never|(?:have|has|had|did)(?:n't| not)|best|worst|longest|only)\b[^.,;]*$", re.IGNORECASE
 )
-# What was done "this weekend" was done on the last one, up to this weekday, unless it was only wanted or prepared.
-_LAST_WEEKEND_UNTIL = 3
-_ONLY_PREPARED = named_pattern("dates", "only_prepared")
 # What was booked "on" a day that is just gone was booked that day, else it is booked for that day.
 _JUST_GONE = timedelta(days=31)
 
@@ -239,21 +236,6 @@ def _shifted(spoken: date, count: int, unit: str) -> str:
     return _days_off(spoken, count * table("units")[unit]["days"])
 
 
-def _span(match: re.Match[str], spoken: date, side: Side | None) -> str:
-    """'Last week', 'this month'; "I painted the kitchen this weekend", said on a Monday, is of the one before."""
-    count, unit = _DIRECTIONS[match[1]], match[2]
-    if unit == "weekend" and not count and spoken.weekday() <= _LAST_WEEKEND_UNTIL:
-        said = _sentence_around(match)
-        count -= _side(match, None) == "behind" and not _ONLY_PREPARED.search(said)
-    return _shifted(spoken, count, unit)
-
-
-def _sentence_around(match: re.Match[str]) -> str:
-    text, start, stop = match.string, match.start(), match.end()
-    before = _SENTENCE_ENDS.split(text[max(0, start - _CLUES_WITHIN) : start])[-1]
-    return before + _SENTENCE_ENDS.split(text[stop : stop + _CLUES_WITHIN])[0]
-
-
 def _in_so_long(match: re.Match[str], spoken: date, side: Side | None) -> str:
     if _ALL_THAT_TIME.search(match.string, max(0, match.start() - _CLUES_WITHIN), match.start()):
         return ""
@@ -269,7 +251,7 @@ _MEANS: dict[str, Callable[[re.Match[str], date, Side | None], str]] = {
     "month": _month_alone,
     "day": lambda match, spoken, side: _days_off(spoken, _DAYS[match[1]]),
     "weekday": _weekday,
-    "span": _span,
+    "span": lambda match, spoken, side: _shifted(spoken, _DIRECTIONS[match[1]], match[2]),
     "ago": lambda match, spoken, side: _shifted(spoken, -counted(match[1]), match[2]),
     "ahead": _in_so_long,
     "year": lambda match, spoken, side: match[1],
