@@ -10,7 +10,6 @@ from langmem_tiers.language import corrections, dates, discourse, speech_acts
 from langmem_tiers.language.clauses import clauses, trimmed
 from langmem_tiers.language.discourse import understood
 from langmem_tiers.language.numbers import cardinals
-from langmem_tiers.language.passing import passes
 from langmem_tiers.language.rewriting import Subject, capitalised, third_person
 from langmem_tiers.language.rules import first_fitting
 from langmem_tiers.language.sentences import Sentence
@@ -47,9 +46,6 @@ def of_turn(read: Iterable[Reading]) -> Iterator[Proposal]:
             unread = None
         elif not (reading.withdrawn or speech_acts.is_taken_back(reading.text)):
             found = [*_of_sentence(reading, remembered["what"] if remembered else "")]
-            if not found and (asked := _AND_REMEMBER.search(reading.text)):
-                told = replace(reading.sentence, text=reading.text[: asked.start()])
-                found = [*_of_sentence_meant(replace(reading, sentence=told))]
             yield from found
             unread = None if found else reading
 
@@ -78,6 +74,9 @@ def _of_sentence(reading: Reading, remembered: str) -> Iterator[Proposal]:
         yield _of_correction(reading, corrected)
     elif remembered and reading.listener == "agent" and not asks:
         yield from _of_request(reading, remembered)
+    elif reading.listener == "agent" and not doubtful and (held := _AND_REMEMBER.search(reading.text)):
+        said = reading.text[: held.start()]
+        yield from _of_sentence_meant(replace(reading, sentence=replace(reading.sentence, text=said)))
     elif not doubtful and speech_acts.is_unreal(reading.text):
         yield from _of_conditional_rule(reading)
     elif speech_acts.is_stated(reading.text):
@@ -239,7 +238,7 @@ def _proposal(
         category=category,
         content=whole if whole.endswith('."') else f"{whole}.",
         evidence=tuple(Evidence(drawer=turn.drawer, quote=quote(turn, sentence)) for turn, sentence in said),
-        expires_at=dates.due(clause, said_at) if kind == "action" else passes(clause, said_at),
+        expires_at=dates.due(clause, said_at) if kind == "action" else None,
     )
 
 
