@@ -78,7 +78,6 @@ class Lines:
         self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)
         self._questions = {_place(found) for found in first if asks(self._texts.get(found.key, ""))}
         self._near, self._far = _parted(fitting, self._is_near)
-        self._near_places = set(map(_place, self._near))
         self._texts |= read_texts(sources, [found.key for found in self._near if found.key not in self._texts])
         self._before: dict[Key, DrawerFacts] = {}
 
@@ -190,14 +189,9 @@ class Lines:
             return False
         said = self._texts.get((found.space, before.number), "")
         told = self._texts[found.key]
-        if found.signals.get("match", 0.0) < _OF_REQUESTS * self._best_match and not self._is_answered(found):
+        if found.signals.get("match", 0.0) < _OF_REQUESTS * self._best_match:
             told = before_question(told)
         return not asks(said) and adds_nothing(told, said, self._names)
-
-    def _is_answered(self, found: FoundDrawer) -> bool:
-        """Whether what was said next may be a line, too."""
-        space, room, place = _place(found)
-        return (space, room, place + 1) in self._near_places
 
     def _read_before(self) -> None:
         """Read what was said before those replies of the assistant that may only react to it."""
