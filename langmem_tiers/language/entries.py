@@ -20,11 +20,6 @@ from langmem_tiers.records import Evidence, Proposal, ProposalKind, Said
 
 _LEAST_WORDS = 3
 _REMEMBER = named_pattern("entries", "remember")
-_REMEMBER_THAT = named_pattern("entries", "remember_that")
-_AND_REMEMBER = named_pattern("entries", "and_remember")
-_YOU_DID = named_pattern("entries", "you_did")
-_CONDITION = named_pattern("entries", "condition")
-_FOR_AGENT = "user-preferences/assistant"
 _TO_AGENT = re.compile(r"(?:you|your|always|never|not|please)\b", re.IGNORECASE)
 _UNDER_WAY = re.compile(r"(?:I'm|I am|I've been|I have been|[Ww]e're|[Ww]e are|[Ww]e've been)\b")
 _GOES_ON = re.compile(r"[a-z]{2,}ing ")
@@ -36,18 +31,12 @@ def of_turn(read: Iterable[Reading]) -> Iterator[Proposal]:
     Each content is a sentence about the user (by name if several named speakers talk), or their own words quoted;
     relative dates are resolved and appended.
     """
-    unread: Reading | None = None
     for reading in read:
-        remembered, of_before = _REMEMBER.match(reading.text), _REMEMBER_THAT.match(reading.text)
-        if not (remembered or of_before) and speech_acts.is_task(reading.text):
+        remembered = _REMEMBER.match(reading.text)
+        if not remembered and speech_acts.is_task(reading.text):
             return
-        if of_before:
-            yield from _of_sentence_meant(unread)
-            unread = None
-        elif not (reading.withdrawn or speech_acts.is_taken_back(reading.text)):
-            found = [*_of_sentence(reading, remembered["what"] if remembered else "")]
-            yield from found
-            unread = None if found else reading
+        if not (reading.withdrawn or speech_acts.is_taken_back(reading.text)):
+            yield from _of_sentence(reading, remembered["what"] if remembered else "")
 
 
 def merged(said: Iterable[Proposal]) -> list[Proposal]:
@@ -74,34 +63,10 @@ def _of_sentence(reading: Reading, remembered: str) -> Iterator[Proposal]:
         yield _of_correction(reading, corrected)
     elif remembered and reading.listener == "agent" and not asks:
         yield from _of_request(reading, remembered)
-    elif reading.listener == "agent" and not doubtful and (held := _AND_REMEMBER.search(reading.text)):
-        said = reading.text[: held.start()]
-        yield from _of_sentence_meant(replace(reading, sentence=replace(reading.sentence, text=said)))
-    elif not doubtful and speech_acts.is_unreal(reading.text):
-        yield from _of_conditional_rule(reading)
     elif speech_acts.is_stated(reading.text):
         right = corrections.correcting_statement(reading.text, reading.before.text if reading.before else None)
         for proposal in _of_text(reading, reading.text if right is None else right, against=right is not None):
             yield proposal if right is None else replace(proposal, contradicts=True)
-
-
-def _of_sentence_meant(before: Reading | None) -> Iterator[Proposal]:
-    """What "Remember that." means: the sentence before it, if it says something by itself that no rule has kept."""
-    if before is None or before.listener != "agent" or speech_acts.is_question(before.text):
-        return
-    clause = trimmed(before.text)
-    if speech_acts.standing_alone(clause) == clause and not _YOU_DID.match(clause):
-        yield from _of_request(before, before.text)
-
-
-def _of_conditional_rule(reading: Reading) -> Iterator[Proposal]:
-    """A rule for the agent that ends in a condition, in the user's words: "Keep your answers short, unless I ask"."""
-    condition = _CONDITION.search(reading.text)
-    if condition is None or reading.listener != "agent" or speech_acts.is_unreal(reading.text[: condition.start()]):
-        return
-    for proposal in _of_text(reading, reading.text[: condition.start()]):
-        if proposal.category == _FOR_AGENT:
-            yield replace(proposal, content=_quoted(trimmed(reading.text), reading.subject))
 
 
 def _of_text(reading: Reading, text: str, *, against: bool = False) -> Iterator[Proposal]:
@@ -181,7 +146,7 @@ def _of_request(reading: Reading, what: str) -> Iterator[Proposal]:
     yield _proposal(
         reading,
         kind="preference" if to_agent else "fact",
-        category=_FOR_AGENT if to_agent else "general",
+        category="user-preferences/assistant" if to_agent else "general",
         content=(None if to_agent else third_person(clause, reading.subject)) or _quoted(clause, reading.subject),
         clause=clause,
         ahead=True,
