@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from langmem_tiers.language.key_phrases import FILLER
-from langmem_tiers.language.word_lists import listed, named_pattern, word_set
+from langmem_tiers.language.word_lists import listed, word_set
 from langmem_tiers.language.words import (
     FIRST_PERSON,
     LOOKED_AT,
@@ -45,11 +45,8 @@ _POLITE = re.compile(
     r"|\b(?:is there )?anything else (?:i can|you)[^.!?\n]{0,60}\?",
     re.IGNORECASE,
 )
-_COURTESY = named_pattern("courtesies", "sentence")
 # Characters of a text's first words.
 _FIRST = 200
-# Characters of a reply that may only be kind.
-_LONGEST_REPLY = 400
 # How many telling words a question has at most that only keeps the other talking.
 _ASKING = 3
 # A number, or a name within a sentence.
@@ -116,33 +113,7 @@ def adds_nothing(text: str, before: str, names: Collection[str] = ()) -> bool:
     known = {stem(word) for word in words(before)} | set(map(stem, names))
     if any(stem(word) not in known for named in _NAMED_OR_NUMBERED.findall(text) for word in words(named)):
         return False
-    left = without_courtesies(text)
-    return sum(stem(word) not in known for word in _telling(left, (), names)) <= left.rstrip().endswith("!")
-
-
-def without_courtesies(text: str) -> str:
-    """A text without the sentences that are only kind: congratulations, wishes, pity.
-
-    Example:
-        >>> without_courtesies("Congratulations to both of you! The form is on page 3.")
-        'The form is on page 3.'
-    """
-    if len(text) > _LONGEST_REPLY:
-        return text
-    parts = (text[start:stop] for start, stop in _spans(text))
-    return "".join(part for part in parts if _COURTESY.match(part.strip().replace("’", "'")) is None)
-
-
-def before_question(text: str) -> str:
-    """A text without the question at its end, if it ends with one.
-
-    Example:
-        >>> before_question("A bakery, wonderful. How can I help?")
-        'A bakery, wonderful. '
-    """
-    if not asks(text) or len(text) > _LONGEST_REPLY:
-        return text
-    return text[: max(start for start, stop in _spans(text) if start < stop)]
+    return sum(stem(word) not in known for word in _telling(text, (), names)) <= text.rstrip().endswith("!")
 
 
 def _telling(text: str, asked: Collection[str], names: Collection[str]) -> list[str]:

@@ -10,23 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import log
 
-from langmem_tiers.language.chatter import (
-    acknowledges,
-    adds_nothing,
-    asks,
-    before_question,
-    is_chatter,
-    says_more_than,
-)
+from langmem_tiers.language.chatter import acknowledges, adds_nothing, asks, is_chatter, says_more_than
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.needs import is_list
-from langmem_tiers.language.questions import asks_advice, asks_for_answers
-from langmem_tiers.language.requests import asks_for_something, only_asks, orders
 from langmem_tiers.language.words import stem, words
 from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
-from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.drawers import DrawerFacts
 from langmem_tiers.types import CandidateVerdict
@@ -37,21 +27,13 @@ _BEST_OF = 20
 _ANSWERING = 0.8
 # The share of the least score that is enough for it if that message asks.
 _OF_ANSWERS = 0.5
-# The share of the best match that an earlier request needs.
-_OF_REQUESTS = 0.8
-LEAST_FIT = 0.3
-"""The match of a line with a message that asks no question; with what is to be done, enough words in common do."""
-_WORDS_OF_ORDERS = 0.25
 # Most telling words of an answer that needs its question, and of a question that is nothing without its answer.
 _SHORT_ANSWER, _SHORT_QUESTION = 3, 5
 _NEARLY = 1e-9
 
 
 class Lines:
-    """The candidates that fit a message, best first, with what they say; `names` are words of the speakers' names.
-
-    `had` is what would fit as well, but the model has it: a line has to come near to that, too.
-    """
+    """The candidates that fit a message, best first, with what they say; `names` are words of the speakers' names."""
 
     def __init__(
         self,
@@ -60,20 +42,15 @@ class Lines:
         query: Query,
         request: RecallRequest,
         names: Collection[str],
-        had: Sequence[FoundDrawer] = (),
     ) -> None:
         self._sources = {source.name: source for source in sources}
         self._request, self._names = request, names
         self._asked = frozenset(map(stem, query.terms))
         self._of_list = is_list(query.needs)
-        self.asked_for = bool(query.needs) or query.about is not None or asks_for_something(query.text)
-        to_do = (asks_advice(query.text) and not asks_for_answers(query.text)) or orders(query.text)
-        self.is_question = self.asked_for and not to_do
         first = fitting[:_BEST_OF]
-        has = [found for found in had[:_BEST_OF] if found.facts.role == "user"]
         # Mostly the texts of all that turn out to be near, in one go.
-        self._texts = read_texts(sources, [found.key for found in (*fitting[: 2 * _BEST_OF], *has)])
-        leading = [found for found in (*first, *has) if self._may_lead(found)] or first
+        self._texts = read_texts(sources, [found.key for found in fitting[: 2 * _BEST_OF]])
+        leading = [found for found in first if self._may_lead(found)] or first
         self._best_score = max((found.score for found in leading), default=0.0)
         self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)
         self._questions = {_place(found) for found in first if asks(self._texts.get(found.key, ""))}
@@ -116,8 +93,6 @@ class Lines:
         if asks(text):
             whole = found.facts.states & TELLS or says_more_than(text, _SHORT_QUESTION, self._names)
             return 0 if whole else +1
-        if self.is_question and is_users(found) and only_asks(text):
-            return +1
         return 0 if says_more_than(text, _SHORT_ANSWER, self._names) else -1
 
     def _may_lead(self, found: FoundDrawer) -> bool:
@@ -134,26 +109,16 @@ class Lines:
     def _is_near(self, found: FoundDrawer) -> bool:
         """Whether it comes near the best score, and by its own words near the best match."""
         settings, signals = self._request.settings, found.signals
-        if not self._request.selective or found.scores.get("rerank") or is_named(found):
+        named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
+        if not self._request.selective or found.scores.get("rerank") or named:
             return True
         own, least = signals.get("match", 0.0) >= settings.match_share * self._best_match, settings.best_share
         if self._answers(found):
             own, least = True, least * (_OF_ANSWERS if self._follows_question(found) else 1)
-        return own and found.score >= least * self._best_score and not self._is_far_off(found)
-
-    def _is_far_off(self, found: FoundDrawer) -> bool:
-        """Whether it has little to do with a message that asks no question, but tells something or says what to do."""
-        if self.is_question or fit(found, self._request.settings) >= LEAST_FIT:
-            return False
-        return not (self.asked_for and found.scores.get("keyword", 0.0) >= _WORDS_OF_ORDERS)
+        return own and found.score >= least * self._best_score
 
     def _answers(self, found: FoundDrawer) -> bool:
-        """Whether the message before it matches so well that this one may answer it.
-
-        What a user says after a reply that does not ask is none.
-        """
-        if is_users(found) and not self._follows_question(found):
-            return False
+        """Whether the message before it matches so well that this one may answer it."""
         return found.signals.get("previous", 0.0) >= max(_ANSWERING * self._best_match, _NEARLY)
 
     def _follows_question(self, found: FoundDrawer) -> bool:
@@ -164,17 +129,9 @@ class Lines:
     def _is_chatter(self, found: FoundDrawer) -> bool:
         if not self._request.selective or found.scores.get("rerank"):
             return False
-        text = self._texts.get(found.key, "")
-        if acknowledges(text) or self._only_reacts(found) or self._is_old_request(found, text):
+        if acknowledges(self._texts.get(found.key, "")) or self._only_reacts(found):
             return True
         return self._says_nothing(found) and not (self._best_match and self._answers(found))
-
-    def _is_old_request(self, found: FoundDrawer, text: str) -> bool:
-        """Whether the user only asked for something else then: "Tell me a joke", "How long do potatoes take?"."""
-        signals = found.signals
-        if not is_users(found) or is_named(found) or signals.get("match", 0.0) >= _OF_REQUESTS * self._best_match:
-            return False
-        return only_asks(text)
 
     def _says_nothing(self, found: FoundDrawer) -> bool:
         text = self._texts.get(found.key)
@@ -188,10 +145,7 @@ class Lines:
         if before is None or before.said_at > found.facts.said_at or not _by_others(before, found.facts):
             return False
         said = self._texts.get((found.space, before.number), "")
-        told = self._texts[found.key]
-        if found.signals.get("match", 0.0) < _OF_REQUESTS * self._best_match:
-            told = before_question(told)
-        return not asks(said) and adds_nothing(told, said, self._names)
+        return not asks(said) and adds_nothing(self._texts[found.key], said, self._names)
 
     def _read_before(self) -> None:
         """Read what was said before those replies of the assistant that may only react to it."""
@@ -209,9 +163,10 @@ class Lines:
 
     def _may_react(self, found: FoundDrawer) -> bool:
         """Whether it is a reply of the assistant of which nothing but its words says that it adds something."""
-        facts = found.facts
+        facts, signals = found.facts, found.signals
+        named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
         replies = facts.role == "assistant" and not facts.speaker and facts.previous and not facts.states & TELLS
-        return bool(replies) and not is_named(found) and found.key in self._texts
+        return bool(replies) and not named and found.key in self._texts
 
 
 def _beside(
@@ -231,22 +186,6 @@ def _beside(
         if other is not None and _by_others(other, line.facts):
             found[line.key] = known.get(key) or FoundDrawer(*line[:2], other, key, {}, score=line.score)
     return found
-
-
-def is_named(found: FoundDrawer) -> bool:
-    """Whether a relation names it, or the message needs it."""
-    return found.signals.get("graph", 0.0) > 0 or found.signals.get("needed", 0.0) > 0
-
-
-def is_users(found: FoundDrawer) -> bool:
-    """Whether the one user of an assistant said it."""
-    return found.facts.role == "user" and not found.facts.speaker
-
-
-def fit(found: FoundDrawer, settings: RecallSettings) -> float:
-    """How well its own words fit the message; where nothing has a word of it, as if others had."""
-    match = found.signals.get("match", 0.0)
-    return match if "keyword" in found.scores else match * settings.vector_weight
 
 
 def _by_others(before: DrawerFacts, facts: DrawerFacts) -> bool:

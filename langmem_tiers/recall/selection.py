@@ -14,12 +14,11 @@ from langmem_tiers.language import predicates
 from langmem_tiers.language.chatter import asks
 from langmem_tiers.language.first_person import TELLS
 from langmem_tiers.language.questions import TimeSpan, spans
-from langmem_tiers.language.requests import only_asks
 from langmem_tiers.language.words import STOPWORDS, searchable, stem, words
 from langmem_tiers.lazy_property import lazy_property
 from langmem_tiers.recall import conversations, later
 from langmem_tiers.recall.candidates import FoundDrawer
-from langmem_tiers.recall.lines import LEAST_FIT, Lines, fit, is_named, is_users, speakers
+from langmem_tiers.recall.lines import Lines, speakers
 from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.types import CandidateVerdict
@@ -29,8 +28,6 @@ _LEAST_MATCH = 0.5
 _QUESTIONS_LOOKED_AT = 100
 _LONGEST_QUESTION = 300
 _DAY = 86_400_000
-# Verdicts on what the model has.
-_HAS = {"in_window", "already_shown"}
 # What makes no other question of one: "What have I read so far?"
 _UNTIL_NOW = {"far", "already", "currently", "again", "still", "actually"}
 
@@ -95,25 +92,19 @@ def choose(
             verdict = "duplicate"
         if verdict is None:
             fitting.append(found)
-            if found.score >= request.threshold and not found.signals.get("needed"):
+            if found.score >= request.threshold:
                 least = request.threshold * request.settings.threshold_share
         else:
             chosen.verdicts[found.key] = verdict
-    had = [found for found in ranked if chosen.verdicts.get(found.key) in _HAS] if request.selective else ()
-    lines = Lines(sources, fitting, query, request, chosen.names, had)
+    lines = Lines(sources, fitting, query, request, chosen.names)
     for found, judged in lines.judged():
         if judged == "shown":
             chosen.passed.append(found)
         else:
             chosen.verdicts[found.key] = judged
     _add_partners(chosen, ranked, lines, best, room=request.limit - len(chosen.passed))
-    if (
-        request.selective
-        and lines.asked_for
-        and not times
-        and not any(need.every or need.ahead for need in query.needs)
-    ):
-        _add_later(sources, chosen, ranked, lines, request, best)
+    if request.selective and not times and not any(need.every or need.ahead for need in query.needs):
+        _add_later(sources, chosen, ranked, request, best)
     return chosen
 
 
@@ -137,53 +128,39 @@ def _outside(
     events = predicates.asks_of_events(words(query.text)) or any(
         need.every and not need.lasting for need in query.needs
     )
-    known = set() if events else {found.key for found in ranked if is_named(found)}
+    known = set() if events else {found.key for found in ranked if _is_named(found)}
     others = frozenset(found.key for found in ranked if found.key not in inside | known)
     return others if len(others) + len(known) < len(ranked) else frozenset()
+
+
+def _is_named(found: FoundDrawer) -> bool:
+    return found.signals.get("graph", 0.0) > 0 or found.signals.get("needed", 0.0) > 0
 
 
 def _add_later(
     sources: Sequence[SpaceSnapshot],
     chosen: Chosen,
     ranked: Sequence[FoundDrawer],
-    lines: Lines,
     request: RecallRequest,
     best: _Best,
 ) -> None:
-    """Put what was said later on the same subjects behind the lines, as long as there is room.
-
-    To what is to be done, a line must fit by its own words.
-    """
+    """Put what was said later on the same subjects behind the lines, as long as there is room."""
     room = min(request.limit - len(chosen.passed), request.settings.later)
     if room <= 0:
         return
-    passed = chosen.passed
-    if not lines.is_question:
-        passed = [found for found in passed if fit(found, request.settings) >= LEAST_FIT]
     candidates, shown = {found.key: found for found in ranked}, {found.key for found in chosen.passed}
     fitting = {key for key, verdict in chosen.verdicts.items() if verdict == "below_best"}
-    found = later.find(sources, passed, chosen.names, request, fitting=fitting)
-    texts = read_texts(sources, [each.key for each in found])
+    found = later.find(sources, chosen.passed, chosen.names, request, fitting=fitting)
     new = [
         each
         for each in found
-        if not _tells_nothing_new(each, texts.get(each.key, ""))
-        and each.key not in shown
-        and best.not_new(each) is None
-        and _is_new_text(each, chosen, best)
+        if each.key not in shown and best.not_new(each) is None and _is_new_text(each, chosen, best)
     ]
     for each in new[:room]:
         chosen.passed.append(candidates.get(each.key, each))
         chosen.verdicts.pop(each.key, None)
         if each.key not in candidates:
             chosen.added.append(each)
-
-
-def _tells_nothing_new(found: FoundDrawer, text: str) -> bool:
-    """Whether it is a reply of the assistant, or the user only asks for something."""
-    if found.facts.role == "assistant" and not found.facts.speaker:
-        return True
-    return is_users(found) and only_asks(text)
 
 
 def _add_partners(
