@@ -421,6 +421,7 @@ class Runtime:
     def _round(self, name: str, stop: Callable[[], bool]) -> tuple[WorkLeft, float | None]:
         """Do the jobs of a space; returns what is left, and in how many seconds it is due again, None if never."""
         leaving = partial(self._spaces.is_kept_closed, name)
+        self._with_few.discard(name)
 
         def stopped() -> bool:
             replies.give_way()
@@ -435,7 +436,8 @@ class Runtime:
             awaited = self._worker is None or any(names is None or name in names for names in [*self._awaited])
             jobs, head, store.at_rest = self.jobs(store, awaited=awaited), resting.head_of(store), None
             outcome = jobs.run(stopped)
-            (self._with_few.add if jobs.waits else self._with_few.discard)(name)
+            if jobs.waits:
+                self._with_few.add(name)
             later = jobs.seconds_to_next(store)
             if outcome is WorkLeft.DONE:
                 store.at_rest = resting.after_visit(store, head, self._ways(name), later, self.clock)

@@ -46,7 +46,7 @@ class ProjectJob:
 
     def due(self, connection: Connection) -> int | None:
         """When so few drawers are no longer waited with, in UTC milliseconds; None if none are."""
-        since = self.chroma.few_since(connection, self.least) if self.least and self.chroma.needed() else None
+        since = self.chroma.few_since(self.least) if self.least and self.chroma.needed() else None
         due = None if since is None else since + _PATIENCE
         # What is left behind by then, another process has.
         return due if due is not None and due > to_millis(self.clock()) else None
@@ -98,8 +98,7 @@ class ProjectJob:
 
     def _waits(self) -> bool:
         if self.least:
-            with self.chroma.reading() as connection:
-                since = self.chroma.few_since(connection, self.least)
+            since = self.chroma.few_since(self.least)
             self.waited = since is not None and 0 <= to_millis(self.clock()) - since < _PATIENCE
         return self.waited
 

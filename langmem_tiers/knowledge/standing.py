@@ -50,26 +50,18 @@ def in_entries(
 class OfDrawers:
     """What says that something in one of some drawers no longer holds at a time; each is judged when it is asked for.
 
-    What relations say of all of them is read at once.
+    What relations say of all of them is read at once: by number, it is what is `over`.
     """
 
     def __init__(self, store: SpaceStore, moment: Moment, numbers: Collection[int], at: datetime) -> None:
         over = outdated.in_drawers(store.graph.view(moment), moment.connection, store.key, numbers, to_millis(at))
-        self._over = {number: tuple(f"no longer: {each.text}" for each in those) for number, those in over.items()}
-        self._later = _LaterWords.until(store, moment, at)
-
-    def reads_words(self) -> bool:
-        """Whether what a drawer says matters."""
-        return bool(self._later)
-
-    def by_number(self, number: int) -> tuple[str, ...]:
-        """What relations say of a drawer."""
-        return self._over.get(number, ())
+        self.over = {number: tuple(f"no longer: {each.text}" for each in those) for number, those in over.items()}
+        self.later = _LaterWords.until(store, moment, at)
 
     def on(self, drawer: Drawer) -> tuple[str, ...]:
         """What was said later of a drawer, or else what relations say; an empty tuple if nothing does."""
-        said = self._later.on(_of_drawer(drawer)) if self._later and drawer.role == "user" else ()
-        return said or self.by_number(drawer.number)
+        said = self.later.on(_of_drawer(drawer)) if self.later and drawer.role == "user" else ()
+        return said or self.over.get(drawer.number, ())
 
 
 def in_drawers(
@@ -77,8 +69,8 @@ def in_drawers(
 ) -> dict[int, tuple[str, ...]]:
     """For each drawer, given whole or by number, of which something no longer holds at a time, what says so."""
     standing = OfDrawers(store, moment, given, at)
-    if not standing.reads_words():
-        return {number: those for number in given if (those := standing.by_number(number))}
+    if not standing.later:
+        return standing.over
     said = given if isinstance(given, Mapping) else drawers.read(moment.connection, store.key, given)
     return {number: those for number, drawer in said.items() if (those := standing.on(drawer))}
 

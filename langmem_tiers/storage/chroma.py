@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -76,10 +76,6 @@ class ChromaIndex:
     def owned(self) -> bool:
         """Whether this process has the projection open."""
         return self._open is not None
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """Open a snapshot of the records that it is made of."""
-        return self._database.reading()
 
     def needed(self) -> bool:
         """Whether the space has so many vectors that they are kept in Chroma."""
@@ -151,16 +147,17 @@ class ChromaIndex:
                     self._lock.release()
             return self.owned
 
-    def few_since(self, connection: Connection, least: int) -> int | None:
+    def few_since(self, least: int) -> int | None:
         """When the first of fewer than so many drawers came that it lacks, in UTC milliseconds.
 
         None if there are none, if there are more, or if something is to be deleted from it.
         """
-        news = self._news(connection, most=least + 1)
-        some = [each for each in news if each.kind == "drawers.embedded" and each.detail == self.model]
-        if not some or len(some) < len(news) or sum(each.until - each.subject + 1 for each in some) >= least:
-            return None
-        return change_log.made_at(connection, self._space, some[0].position)
+        with self._database.reading() as connection:
+            news = self._news(connection, most=least + 1)
+            some = [each for each in news if each.kind == "drawers.embedded" and each.detail == self.model]
+            if not some or len(some) < len(news) or sum(each.until - each.subject + 1 for each in some) >= least:
+                return None
+            return change_log.made_at(connection, self._space, some[0].position)
 
     def step(self) -> bool:
         """Apply the next changes from the log; False if there are none. The caller owns the projection.
