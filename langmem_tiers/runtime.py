@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from langmem_tiers import arguments, replies
@@ -337,6 +338,7 @@ class Runtime:
             over = after(timeout)
             outcomes = {self._round(name, over)[0] for name in wanted}
             return outcomes <= {WorkLeft.DONE}
+        until = None if timeout is None else monotonic() + timeout
         self._awaited.append(names)
         try:
             for name in names or ():
@@ -345,7 +347,7 @@ class Runtime:
             if names is None and (few := [*self._with_few]):
                 for name in few:
                     self._worker.wake(name)
-                done = self._worker.wait(None, timeout)
+                done = self._worker.wait(None, None if until is None else max(0.0, until - monotonic()))
             return done
         finally:
             self._awaited.remove(names)

@@ -1,6 +1,7 @@
 """What a message needs of what is known of the user, though its words do not say so."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 
@@ -65,6 +66,24 @@ def test_a_category_counts_by_its_words(anna, message):
 )
 def test_a_rule_for_the_agent_comes_with_the_request_to_do_that(anna, message):
     assert "Never send emails without asking me first." in shown(anna, message)
+
+
+def test_a_category_counts_while_an_entry_of_it_holds(alice, clock):
+    matchboxes, session = "The user collects matchboxes.", count()
+
+    def counts() -> bool:
+        block = alice.recall("What are my hobbies?", session=f"s{next(session)}")
+        return matchboxes in [item.text for item in block.known]
+
+    assert not counts()
+    saved = alice.knowledge.save(matchboxes, category="hobbies", expires_at=clock() + timedelta(days=5)).entry
+    assert counts()
+    alice.knowledge.deactivate(saved.id)
+    assert not counts()
+    alice.knowledge.reactivate(saved.id)
+    assert counts()
+    clock.tick(6 * 86_400)
+    assert not counts()
 
 
 def test_a_rule_counts_by_its_category_too_and_in_fallbacks(memory):

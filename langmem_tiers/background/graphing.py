@@ -51,8 +51,8 @@ class GraphJob:
         """
         came, changed = False, False
         for step in (self._take, self._merge):
-            while (news := step()) is not None:
-                came, changed = True, changed or news
+            while (has_changed := step()) is not None:
+                came, changed = True, changed or has_changed
                 if stop():
                     return True
         if came:
