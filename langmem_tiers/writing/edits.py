@@ -23,7 +23,7 @@ _AT_ONCE = 1000
 
 
 def follow(store: SpaceStore, now: int) -> bool:
-    """Process the next superseded or reinstated drawers in the log; returns whether there may be more.
+    """Process the next superseded or reinstated drawers in the log; False if there were none.
 
     Raises:
         StorageError: they are processed later.
@@ -39,7 +39,7 @@ def follow(store: SpaceStore, now: int) -> bool:
         if change_log.move_cursor(connection, store.key, CURSOR, old=old, new=news[-1].position):
             for entry in _resting(connection, store.key, news):
                 _settle(EntryWriter(connection, store.key, now), entry)
-    return len(news) < len(unread) or len(unread) == _AT_ONCE
+    return True
 
 
 def _first(news: Sequence[Change]) -> list[Change]:
