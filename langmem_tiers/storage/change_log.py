@@ -6,7 +6,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Insert,
+    Integer,
+    ScalarSelect,
+    Select,
+    bindparam,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage.schema import changes, cursors
@@ -64,6 +75,8 @@ class Moment:
     """The changes of any kind after the position of the oldest follower that asked, once one has: for all of them."""
     unsearched: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     """By follower, of how many records the vectors were left out of a search, as too many wait to be indexed."""
+    read: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was read of this moment and is asked for several times, by whatever its reader calls it."""
 
 
 _NEWEST = Prepared(select(func.max(changes.c.position)).where(*here(changes)))
@@ -99,9 +112,9 @@ def _append() -> Insert:
 
 
 _APPEND = Prepared(_append())
+_COLUMNS = select(changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
 _FOLLOWING = (
-    select(changes.c.position, changes.c.kind, changes.c.subject, changes.c.until, changes.c.detail)
-    .where(*here(changes), changes.c.position > bindparam("after"))
+    _COLUMNS.where(*here(changes), changes.c.position > bindparam("after"))
     .order_by(changes.c.position)
     .limit(bindparam("most"))
 )
@@ -266,15 +279,25 @@ def drawers_behind(connection: Connection, space: str, follower: str) -> int:
     return sum(change.until - change.subject + 1 for change in news)
 
 
-# Of no row, the aggregate makes one; PostgreSQL would look through the whole log for what is computed outside of it.
-_AT = select(func.coalesce(func.max(cursors.c.position), 0)).where(*here(cursors, name=bindparam("follower")))
-NEWS = _OF_KINDS.where(changes.c.position > _AT.scalar_subquery()).subquery()
-"""As part of a statement: the next changes of `kinds` that a `follower` has yet to process, after a position."""
+def follower_at(name: str) -> ScalarSelect[int]:
+    """As part of a statement: how far the follower that a parameter of this name tells has come."""
+    # Of no row, the aggregate makes one: PostgreSQL would look through the whole log for what is computed outside it.
+    furthest = func.coalesce(func.max(cursors.c.position), 0)
+    return select(furthest).where(*here(cursors, name=bindparam(name))).scalar_subquery()
 
 
-_UNREAD = Prepared(
-    _OF_KINDS.where(changes.c.position > _AT.scalar_subquery()).add_columns(_AT.scalar_subquery().label("follower_at"))
-)
+def news_for(follower: str, kind: str) -> Select[Any]:
+    """As part of a statement: the next `most` changes of a kind that a follower has yet to process.
+
+    Parameters of these names tell which kind and which follower.
+    """
+    these = (*here(changes, kind=bindparam(kind)), changes.c.position > follower_at(follower))
+    behind = _COLUMNS.where(*these).order_by(changes.c.position).limit(bindparam("most")).subquery()
+    return select(*behind.c)
+
+
+_AT = follower_at("follower")
+_UNREAD = Prepared(_OF_KINDS.where(changes.c.position > _AT).add_columns(_AT.label("follower_at")))
 
 
 def unread(

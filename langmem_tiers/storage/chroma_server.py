@@ -11,14 +11,14 @@ from __future__ import annotations
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, literal, select, true
+from sqlalchemy import Connection, bindparam, func, literal, select, true, union_all
 
 from langmem_tiers.errors import InvalidVector, ServerUnreachable, StorageError
 from langmem_tiers.storage import change_log, embedding_cache, facts, notes, rooms
@@ -26,8 +26,9 @@ from langmem_tiers.storage.change_log import Change, Moment
 from langmem_tiers.storage.chroma_client import ChromaServers, Named, Place
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.embedding_cache import Vectors, cosines
+from langmem_tiers.storage.schema import notes as note_rows
 from langmem_tiers.storage.shared_collection import seated, similarity
-from langmem_tiers.storage.statements import Prepared
+from langmem_tiers.storage.statements import Prepared, here
 from langmem_tiers.storage.vector_search import best_beside, best_by_drawer, first_pieces
 from langmem_tiers.telemetry.logs import Sparing, say
 
@@ -55,12 +56,32 @@ _CHANGES = 16
 _WIDEST = 300
 _UNNAMED = "its vectors are on a Chroma server, and none was named: all of them are read for each search"
 _unnamed = Sparing()
-# In one read: every recall asks for all of it.
-_STATE = Prepared(
-    select(facts.value(bindparam("dimension")), facts.value(bindparam("place")), *change_log.NEWS.c)
-    .select_from(select(literal(1)).subquery().outerjoin(change_log.NEWS, true()))
-    .order_by(change_log.NEWS.c.position)
-)
+
+
+def _statement() -> Prepared:
+    """What every recall asks for, in one read: of both kinds of vectors, and how many notes there are."""
+    news = union_all(*(change_log.news_for(f"{kind}_follower", f"{kind}_embedded") for kind in _KINDS)).subquery()
+    counted = select(func.count()).select_from(note_rows).where(*here(note_rows)).scalar_subquery()
+    places = [facts.value(bindparam(f"{kind}_place")) for kind in _KINDS]
+    told = select(facts.value(bindparam("dimension")), counted, *places, *news.c)
+    return Prepared(told.select_from(select(literal(1)).subquery().outerjoin(news, true())).order_by(news.c.position))
+
+
+_KINDS = ("drawers", "notes")
+_STATE = _statement()
+
+
+class _State(NamedTuple):
+    """What searches by meaning need to know of a moment, by kind of vectors.
+
+    The dimension of the model, how many notes there are, where the collections are, and what got vectors since these
+    were filled.
+    """
+
+    dimension: int | None
+    notes: int
+    places: Mapping[str, str | None]
+    news: Sequence[Change]
 
 
 class Shelf(ABC):
@@ -69,6 +90,8 @@ class Shelf(ABC):
     Without a server, every vector is read from the records for each search: enough to try things out.
     """
 
+    KIND: str
+    """What it holds vectors of."""
     CURSOR: str
     """The name of its cursor in the log."""
     SUFFIX: str
@@ -85,7 +108,8 @@ class Shelf(ABC):
         self._mark = _mark(self._space)
         self._shared = f"{database.shard}.seats.{digest}{self.SUFFIX}"
         self._own = f"{database.shard}.{digest}{self.SUFFIX}.of.{self._mark}"
-        self._fact = f"{_PLACE}:{digest}{self.SUFFIX}"
+        self._all = f"{_PLACE}:{digest}"
+        self._fact = f"{self._all}{self.SUFFIX}"
         self._seat = database.seat
         self._asked_for: Place | None = None
 
@@ -100,8 +124,10 @@ class Shelf(ABC):
         """Those of them that never come back, so that anybody may remove them at any time."""
 
     @abstractmethod
-    def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
-        """The vectors of what stands in these ranges, None if there are none."""
+    def _loaded(
+        self, connection: Connection, spans: Sequence[tuple[int, int]], dimension: int | None = None
+    ) -> Named | None:
+        """The vectors of what stands in these ranges, None if there are none; of this dimension, if it is known."""
 
     @abstractmethod
     def _reach(self, connection: Connection) -> tuple[int, int]:
@@ -310,11 +336,11 @@ class Shelf(ABC):
             InvalidVector: the query's vector does not have the stored dimension.
             ServerUnreachable: the server does not answer, or has lost the collection: it is about to be filled again.
         """
-        dimension, held, newer = self._state(moment)
-        length = queries.shape[1]
-        if dimension not in {None, str(length)}:
+        state, newer = self._state(moment), self._newer(moment)
+        length, held = queries.shape[1], state.places[self.KIND]
+        if state.dimension not in {None, length}:
             raise InvalidVector(
-                f"The query's vector has length {length}, the vectors stored by {self.model!r} {dimension}."
+                f"The query's vector has length {length}, the vectors stored by {self.model!r} {state.dimension}."
             )
         if held is not None and self._given is None:
             say(log, _unnamed.level(_UNNAMED), "chroma_not_named", space=self._space, reason=_UNNAMED)
@@ -342,19 +368,42 @@ class Shelf(ABC):
             self._asked_for = place
             self._database.ask_for_work()
 
-    def _state(self, moment: Moment) -> tuple[str | None, str | None, Named | None]:
-        """The dimension of the model, the place of the collection, and the newest vectors that the server lacks."""
-        names = {"dimension": embedding_cache.dimension_of(self.model), "place": self._fact}
-        follower = "" if self._given is None else self.CURSOR
-        read = {"follower": follower, "after": 0, "kinds": sorted(self.KINDS), "most": _TAIL}
-        rows = _STATE.rows(moment.connection, space=self._space, **names, **read)
-        news = change_log.changes_in(row[2:] for row in rows)
-        spans = [(each.subject, each.until) for each in news if self._is_embedding(each)]
+    def _state(self, moment: Moment) -> _State:
+        """What searches need to know of a moment, read once for all that ask."""
+        if self._all not in moment.read:
+            moment.read[self._all] = self._read_state(moment.connection)
+        state: _State = moment.read[self._all]
+        return state
+
+    def _read_state(self, connection: Connection) -> _State:
+        wanted: dict[str, Any] = {"dimension": embedding_cache.dimension_of(self.model), "most": _TAIL}
+        for kind in (ServerVectors, ServerNoteVectors):
+            wanted[f"{kind.KIND}_place"] = f"{self._all}{kind.SUFFIX}"
+            wanted[f"{kind.KIND}_follower"] = "" if self._given is None else kind.CURSOR
+            wanted[f"{kind.KIND}_embedded"] = kind.EMBEDDED
+        rows = _STATE.rows(connection, space=self._space, **wanted)
+        dimension, counted, *told = rows[0]
+        return _State(
+            None if dimension is None else int(dimension),
+            counted,
+            dict(zip(_KINDS, told, strict=False)),
+            change_log.changes_in(row[2 + len(_KINDS) :] for row in rows),
+        )
+
+    def _newer(self, moment: Moment) -> Named | None:
+        """The newest vectors that the server lacks, read once for all that ask."""
+        if self.CURSOR not in moment.read:
+            moment.read[self.CURSOR] = self._read_newer(moment)
+        newer: Named | None = moment.read[self.CURSOR]
+        return newer
+
+    def _read_newer(self, moment: Moment) -> Named | None:
+        state = self._state(moment)
+        spans = [(each.subject, each.until) for each in state.news if self._is_embedding(each)]
         if self._given is not None:
             spans, left_out = _newest(spans, _COMPARED)
             moment.unsearched[self.CURSOR] = left_out
-        dimension, place = rows[0][:2]
-        return dimension, place, self._loaded(moment.connection, spans) if spans else None
+        return self._loaded(moment.connection, spans, state.dimension) if spans else None
 
     def _news(self, connection: Connection, after: int, most: int = _CHANGES) -> list[Change]:
         return change_log.read(connection, self._space, after=after, kinds=self.KINDS, most=most)
@@ -366,7 +415,7 @@ class Shelf(ABC):
 class ServerVectors(Shelf):
     """Finds the drawers of one space nearest to a query vector; see `VectorIndex`."""
 
-    CURSOR, SUFFIX, EMBEDDED = "chroma", "", "drawers.embedded"
+    KIND, CURSOR, SUFFIX, EMBEDDED = "drawers", "chroma", "", "drawers.embedded"
     KINDS = frozenset({"drawers.embedded", *change_log.OUT_OF_INDEX})
 
     def similar(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
@@ -401,7 +450,8 @@ class ServerVectors(Shelf):
 
     def _compared(self, moment: Moment, queries: Vectors, last: int) -> list[dict[int, float]]:
         """For each query the cosine similarity of the newest drawers."""
-        vectors = embedding_cache.load(moment.connection, self._space, self.model, [_newest_of(last)])
+        at = (moment.connection, self._space, self.model)
+        vectors = embedding_cache.load(*at, [_newest_of(last)], queries.shape[1])
         if vectors is None:
             return [{}] * len(queries)
         every = len(vectors.drawers)
@@ -415,7 +465,8 @@ class ServerVectors(Shelf):
 
     def neighbours(self, moment: Moment, drawers: Sequence[int], most: int) -> dict[int, dict[int, float]]:
         """By drawer, those nearest to it, with their cosine similarity, best first; none if the server is away."""
-        own = embedding_cache.of_drawers(moment.connection, self._space, self.model, drawers)
+        at = (moment.connection, self._space, self.model)
+        own = embedding_cache.of_drawers(*at, drawers, self._state(moment).dimension)
         if own is None:
             return {}
         pieces = first_pieces(own)
@@ -435,8 +486,10 @@ class ServerVectors(Shelf):
     def _forgotten(_connection: Connection, _space: str, change: Change) -> list[str]:
         return ServerVectors._gone(change) if change.kind == "drawer.forgotten" else []
 
-    def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
-        loaded = embedding_cache.load(connection, self._space, self.model, spans)
+    def _loaded(
+        self, connection: Connection, spans: Sequence[tuple[int, int]], dimension: int | None = None
+    ) -> Named | None:
+        loaded = embedding_cache.load(connection, self._space, self.model, spans, dimension)
         if loaded is None:
             return None
         # A message that repeats itself has equal vectors: many of these cut HNSW's graph in parts, and one is enough.
@@ -455,16 +508,23 @@ class ServerVectors(Shelf):
 class ServerNoteVectors(Shelf):
     """Finds the notes of one space nearest to a query vector."""
 
-    CURSOR, SUFFIX, EMBEDDED = "chroma:notes", ".notes", "notes.embedded"
+    KIND, CURSOR, SUFFIX, EMBEDDED = "notes", "chroma:notes", ".notes", "notes.embedded"
     KINDS = frozenset({"notes.changed", "notes.embedded"})
 
-    def nearest(self, moment: Moment, query: Vectors, most: int) -> list[int]:
-        """The numbers of the nearest notes, at least so many if there are, best first; some may be gone since."""
+    def count(self, moment: Moment) -> int:
+        """How many notes there are, with vectors or without."""
+        return self._state(moment).notes
+
+    def nearest(self, moment: Moment, query: Vectors, most: int) -> dict[int, float]:
+        """The nearest notes with their cosine similarity, at least so many if there are, best first.
+
+        Some may be gone since.
+        """
         found = self._nearest(moment, query[np.newaxis], most)[0]
         if len(found) < most:  # see `ServerVectors.similar`
             last = notes.newest(moment.connection, self._space)
-            found = _with_known(self._loaded(moment.connection, [_newest_of(last)]), query, found)
-        return [int(name) for name, _ in found]
+            found = _with_known(self._loaded(moment.connection, [_newest_of(last)], len(query)), query, found)
+        return {int(name): similarity for name, similarity in found}
 
     @staticmethod
     def _gone(change: Change) -> list[str]:
@@ -477,8 +537,10 @@ class ServerNoteVectors(Shelf):
         there = notes.numbered_as(connection, space, [int(name) for name in names]) if names else {}
         return [name for name in names if int(name) not in there]
 
-    def _loaded(self, connection: Connection, spans: Sequence[tuple[int, int]]) -> Named | None:
-        found = notes.vectors(connection, self._space, self.model, spans)
+    def _loaded(
+        self, connection: Connection, spans: Sequence[tuple[int, int]], dimension: int | None = None
+    ) -> Named | None:
+        found = notes.vectors(connection, self._space, self.model, spans, dimension)
         return Named(list(map(str, found)), np.stack(list(found.values()))) if found else None
 
     def _reach(self, connection: Connection) -> tuple[int, int]:

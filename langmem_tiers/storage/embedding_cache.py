@@ -154,15 +154,20 @@ def put(connection: Connection, space: str, model: str, hashes: Sequence[bytes],
     insert_new(connection, embeddings, space, rows)
 
 
-def load(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> ChunkVectors | None:
-    """The vectors of all chunks of current drawers in these ranges, None if there are none."""
+def load(
+    connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]], dimension: int | None = None
+) -> ChunkVectors | None:
+    """The vectors of all chunks of current drawers in these ranges, None if there are none.
+
+    Of this dimension, if it is known.
+    """
     values = {"space": space, "model": model}
     rows = [
         row
         for first, last in ranges(spans)
         for row in connection.execute(_STANDING_VECTORS.where(chunks.c.drawer.between(first, last)), values)
     ]
-    return _chunk_vectors(rows, known_dimension(connection, space, model)) if rows else None
+    return _chunk_vectors(rows, dimension or known_dimension(connection, space, model)) if rows else None
 
 
 def strides(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

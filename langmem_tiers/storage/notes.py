@@ -264,10 +264,12 @@ def same_text(model: str | BindParameter[str]) -> ColumnElement[bool]:
     )
 
 
-def vectors(connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]]) -> dict[int, Vectors]:
-    """The usable vectors of the notes in these ranges, by number."""
+def vectors(
+    connection: Connection, space: str, model: str, spans: Iterable[tuple[int, int]], dimension: int | None = None
+) -> dict[int, Vectors]:
+    """The usable vectors of the notes in these ranges, by number; of this dimension, if it is known."""
     found: dict[int, Vectors] = {}
-    dimension = embedding_cache.known_dimension(connection, space, model)
+    dimension = dimension or embedding_cache.known_dimension(connection, space, model)
     joined = select(notes.c.number, embeddings.c.vector).select_from(notes.join(embeddings, same_text(model)))
     for first, last in change_log.ranges(spans):
         within = (*here(notes, space), notes.c.number.between(first, last))

@@ -19,11 +19,11 @@ from langmem_tiers.storage.keyword import ALL, MOST_TERMS
 from langmem_tiers.storage.note_index import NoteHit, known
 from langmem_tiers.storage.notes import RECALLED, NoteKind, same_text
 from langmem_tiers.storage.schema import embeddings, notes
-from langmem_tiers.storage.statements import among, here, listed
+from langmem_tiers.storage.statements import Prepared, among, here, listed
 
 # Notes that are compared in full for each that is wanted.
 _WIDE = 8
-_COUNT = select(func.count()).select_from(notes).where(*here(notes))
+_COUNT = Prepared(select(func.count()).select_from(notes).where(*here(notes)))
 
 
 class ServerNotes:
@@ -49,20 +49,27 @@ class ServerNotes:
     ) -> list[NoteHit]:
         """The best notes at a moment; see `Notes`."""
         connection = moment.connection
-        total = int(connection.execute(_COUNT, {"space": self._space}).scalar_one())
+        vectors = None if vector is None else self._vectors
+        total = self._count(connection) if vectors is None else vectors.count(moment)
         if not total or not kinds:
             return []
         wanted = [(term, *ALL) for term in terms[:MOST_TERMS]]
         covered = coverage(keyword_index.notes.holding(connection, wanted), total, codes(terms))
         wide = most * _WIDE
         while True:
-            numbers = set(covered.best(wide))
-            if self._vectors is not None and vector is not None:
-                numbers |= set(self._vectors.nearest(moment, vector, min(wide, total)))
-            found = self._scored(connection, numbers, covered, vector, kinds, settings)
-            if len(found) >= most or wide >= total:
+            near: dict[int, float] = {}
+            if vectors is not None and vector is not None:
+                near = vectors.nearest(moment, vector, min(wide, total))
+            found = self._scored(connection, {*covered.best(wide), *near}, covered, vector, kinds, settings)
+            # What else there is comes no nearer than the last of these.
+            may_be_more = len(covered.numbers) > wide or min(near.values(), default=-1.0) >= settings.min_similarity
+            if len(found) >= most or wide >= total or not may_be_more:
                 return found[:most]
             wide *= _WIDE
+
+    def _count(self, connection: Connection) -> int:
+        ((count,),) = _COUNT.rows(connection, space=self._space)
+        return int(count)
 
     def _scored(
         self,
@@ -86,8 +93,7 @@ class ServerNotes:
         keyword = covered.of(held) if len(covered.numbers) else np.full(len(rows), np.nan)
         similar = np.full(len(rows), np.nan)
         if vector is not None and model is not None:
-            dimension = embedding_cache.known_dimension(connection, self._space, model)
-            vectors = embedding_cache.each_unpacked([row.vector for row in rows], dimension)
+            vectors = embedding_cache.each_unpacked([row.vector for row in rows], len(vector))
             there = {place: each for place, each in enumerate(vectors) if each is not None}
             if there:
                 similar[[*there]] = embedding_cache.cosines(np.stack([*there.values()]), vector)
