@@ -50,6 +50,8 @@ _STRIDE, _TAIL = 2_000, 20_000
 _SMALL = 250
 # So many of the newest records that the server has not got yet are compared one by one: more take a second to read.
 _COMPARED = 8_000
+# Of more of them, only the nearest are: to sort thousands takes longer than to find these.
+_SORTED = 1_000
 _CHANGES = 16
 # Where so many nearest vectors have too few drawers, no more are looked at for the neighbours of a message: those of a
 # pasted log are nearer to one another than to anything else.
@@ -346,7 +348,7 @@ class Shelf(ABC):
             say(log, _unnamed.level(_UNNAMED), "chroma_not_named", space=self._space, reason=_UNNAMED)
         place = None if held is None or self._given is None else Place.read(held)
         on_server: Sequence[Near] = [[]] * len(queries) if place is None else self._on_server(place, queries, most)
-        return [_with_known(newer, query, there) for query, there in zip(queries, on_server, strict=True)]
+        return [_with_known(newer, query, there, most) for query, there in zip(queries, on_server, strict=True)]
 
     def _on_server(self, place: Place, queries: Vectors, most: int) -> list[Near]:
         """For each query the nearest vectors of the space that the server has."""
@@ -523,7 +525,8 @@ class ServerNoteVectors(Shelf):
         found = self._nearest(moment, query[np.newaxis], most)[0]
         if len(found) < most:  # see `ServerVectors.similar`
             last = notes.newest(moment.connection, self._space)
-            found = _with_known(self._loaded(moment.connection, [_newest_of(last)], len(query)), query, found)
+            compared = self._loaded(moment.connection, [_newest_of(last)], len(query))
+            found = _with_known(compared, query, found, most)
         return {int(name): similarity for name, similarity in found}
 
     @staticmethod
@@ -601,13 +604,15 @@ def _similarity(distance: float) -> float:
     return 1.0 - distance
 
 
-def _with_known(known: Named | None, query: Vectors, on_server: Near) -> Near:
-    """What the server found for a query together with vectors from the records, best first."""
+def _with_known(known: Named | None, query: Vectors, on_server: Near, most: int) -> Near:
+    """What the server found for a query together with the nearest vectors from the records, best first."""
     if known is None:
         return on_server
-    here = dict(zip(known.names, cosines(known.matrix, query).tolist(), strict=True))
-    found = [*here.items(), *(each for each in on_server if each[0] not in here)]
-    return sorted(found, key=lambda item: -item[1])
+    near, wide = cosines(known.matrix, query), max(most, _SORTED)
+    best = range(len(near)) if len(near) <= wide else np.argpartition(near, -wide)[-wide:].tolist()
+    names = set(known.names) if on_server else ()
+    found = [(known.names[place], float(near[place])) for place in best]
+    return sorted([*found, *(each for each in on_server if each[0] not in names)], key=lambda item: -item[1])
 
 
 def _best_by_drawer(nearest: Sequence[tuple[str, float]]) -> dict[int, float]:

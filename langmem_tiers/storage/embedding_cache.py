@@ -105,6 +105,7 @@ _STANDING_VECTORS = (
 
 
 _OF_FIRST_TO_LAST = chunks.c.drawer.between(bindparam("first"), bindparam("last"))
+_BETWEEN = Prepared(_STANDING_VECTORS.where(_OF_FIRST_TO_LAST))
 _MISSING = (
     select(chunks.c.drawer, chunks.c.text_hash, chunks.c.start, chunks.c.stop)
     .select_from(_STANDING_CHUNKS.outerjoin(embeddings, _VECTOR))
@@ -161,12 +162,8 @@ def load(
 
     Of this dimension, if it is known.
     """
-    values = {"space": space, "model": model}
-    rows = [
-        row
-        for first, last in ranges(spans)
-        for row in connection.execute(_STANDING_VECTORS.where(chunks.c.drawer.between(first, last)), values)
-    ]
+    given = {"space": space, "model": model}
+    rows = [row for first, last in ranges(spans) for row in _BETWEEN.rows(connection, first=first, last=last, **given)]
     return _chunk_vectors(rows, dimension or known_dimension(connection, space, model)) if rows else None
 
 
