@@ -4,6 +4,9 @@ Sessions of LongMemEval haystacks, each once and in the order of their dates, be
 questions of the file are asked in it, then once more, and again when the sessions have ended and have summaries. A
 memory that is there already had all of it from the first question on. The first questions only warm up. After these,
 questions about all that was said are asked twice, and again when the user has pasted logs of 3,000 lines.
+
+With `--servers`, the memory is moved to a PostgreSQL and a Chroma server that are started, and the questions are asked
+there: while the vectors wait to be sent, when they are, and by eight threads at once.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -34,6 +39,7 @@ def main() -> None:
     arguments.add_argument("--data", type=Path, required=True, help="a LongMemEval file")
     arguments.add_argument("--messages", type=int, default=6_000)
     arguments.add_argument("--work", type=Path, help="make the memory there, or use the one that is there, mined")
+    arguments.add_argument("--servers", action="store_true", help="ask on servers too, which are started")
     chosen = arguments.parse_args()
     sessions, questions = read(chosen.data, chosen.messages)
     with tempfile.TemporaryDirectory() as made:
@@ -58,6 +64,8 @@ def main() -> None:
                 memory.flush()
             rows += asked(user, questions, "sessions ended", mark="  ")
             of_all = [*asked_of_all(user, "mined"), *asked_of_all(user, "mined, asked again")]
+        if chosen.servers:
+            rows += asked_on_servers(folder, questions)
         shutil.copytree(folder, Path(made) / "pasted")  # what is kept stays as it is
         with Memory.open(Path(made) / "pasted", background=False) as memory:
             user = memory.user("alice")
@@ -86,6 +94,27 @@ def read(data: Path, most: int) -> tuple[list[ImportedSession], list[str]]:
     return taken, questions
 
 
+def asked_on_servers(folder: Path, questions: Sequence[str]) -> Iterator[Row]:
+    """How long the questions take once the memory was moved to servers."""
+    from server_moving import moved  # which needs the extra `postgres`, and makes the tests importable
+
+    from tests import servers
+
+    with ExitStack() as last_to_first:
+        postgres, chroma = servers.Postgres(durable=True), servers.Chroma()
+        last_to_first.callback(postgres.remove)
+        last_to_first.callback(chroma.remove)
+        say("moving it to servers")
+        moved(str(folder), postgres.address())
+        memory = last_to_first.enter_context(Memory.open(postgres.address(), chroma=chroma.address, background=False))
+        user = memory.user("alice")
+        yield from asked(user, questions, "moved to servers", mark=" .")
+        say("sending the vectors")
+        user.flush()
+        yield from asked(user, questions, "on servers", mark="  .")
+        yield from asked(user, questions, "on servers, by 8 at once", mark=" . ", threads=8)
+
+
 def tell(user: Space, sessions: Sequence[ImportedSession]) -> None:
     """Store the sessions."""
     for place, session in enumerate(sessions):
@@ -93,13 +122,14 @@ def tell(user: Space, sessions: Sequence[ImportedSession]) -> None:
         user.track(turns, session=f"s{place}")
 
 
-def asked(user: Space, questions: Sequence[str], when: str, mark: str = "") -> Iterator[Row]:
-    """How long the questions take."""
+def asked(user: Space, questions: Sequence[str], when: str, mark: str = "", threads: int = 1) -> Iterator[Row]:
+    """How long the questions take, and an embedding of one, by so many threads at once."""
     embedder = MiniLM()
     for question in questions[:WARM_UP]:
         user.recall(question, keep_receipt=False)
-    taken = [seconds(user, f"{question}{mark}") for question in questions[WARM_UP:]]
-    floor = [embedding(embedder, f"{question} ?") for question in questions[WARM_UP:]]
+    with ThreadPoolExecutor(threads) as pool:
+        taken = list(pool.map(lambda question: seconds(user, f"{question}{mark}"), questions[WARM_UP:]))
+        floor = list(pool.map(lambda question: embedding(embedder, f"{question} ?"), questions[WARM_UP:]))
     of_all = spread(taken)
     unit = median(floor)
     yield {

@@ -22,7 +22,7 @@ from langmem_tiers.storage.schema import embeddings, notes
 from langmem_tiers.storage.statements import Prepared, among, here, listed
 
 # Notes that are compared in full for each that is wanted.
-_WIDE = 8
+_WIDE = 4
 _COUNT = Prepared(select(func.count()).select_from(notes).where(*here(notes)))
 
 
