@@ -12,6 +12,7 @@
 #
 #   make test-browser   the panel in a real browser: Debian's chromium, driven by Playwright
 #   make screenshots   the pictures of the panel in docs/images, taken anew
+#   make test-compose   compose.yaml in containers, where Docker has compose
 #   make test-isolation   50,000 operations of users, agents and teams: nobody reads or writes what is foreign
 #   make test-flips   50 bits of the database flipped, a disk full at 100 points, 1,542 names, 3,348 questions, 8 writers:
 #                     nothing hangs, no wrong word is served, nothing is lost
@@ -61,7 +62,7 @@ FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \
 	unheard usage usage_cli vectors why worker working_memory working_node)
 TESTING := blockbuster langchain-tests langgraph-checkpoint-sqlite pytest pytest-asyncio pytest-xdist hypothesis
 
-.PHONY: demo test test-browser screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-servers-core test-lowest test-newest
+.PHONY: demo test test-browser test-compose screenshots test-isolation test-flips test-life golden pytest lint types docs wheel smoke clean test-server test-servers test-servers-core test-lowest test-newest
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/demo.py
@@ -114,6 +115,10 @@ test-flips: $(VENV)/.development
 	LANGMEM_TIERS_TEST_FLIPS=50 DISK_FULL_POINTS=100 HOSTILE_NAMES=1542 HOSTILE_QUESTIONS=4000 WRITERS_CHANGES=500 \
 		WRITERS_MESSAGES=2000 $(BIN)/python -m pytest -n $(JOBS) -rP -p no:cacheprovider \
 		$(patsubst %,tests/test_%.py,damage disk_full hostile_names hostile_questions writers)
+
+# Of what it starts nothing is left behind, volumes included. Skipped where Docker with compose does not run.
+test-compose: $(VENV)/.development
+	COMPOSE=run $(BIN)/python -m pytest -q -rs -p no:cacheprovider tests/test_compose.py $(ARGS)
 
 test-isolation: $(VENV)/.development
 	ISOLATION_OPERATIONS=50000 $(BIN)/python -m pytest -q -s -p no:cacheprovider tests/test_isolation.py
