@@ -12,7 +12,7 @@ from uuid import UUID
 from langmem_tiers import arguments, backends, naming, settings_layers
 from langmem_tiers.access import NOBODY, Access, Roles
 from langmem_tiers.clock import Clock, utc_now
-from langmem_tiers.errors import InvalidSpace
+from langmem_tiers.errors import InvalidInput, InvalidSpace
 from langmem_tiers.models import chat_model, providers, tokens
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
@@ -106,7 +106,7 @@ class Memory(Runtime):
             InvalidSettings: `embedder`, `reranker` or `model` is none of the above, or a setting of the file or the
                 environment cannot be used; of a file that cannot be read at all, UnreadableSettings.
             MissingExtra: A package is not installed that `embedder`, `model` or `token_tables` in the settings needs.
-            InvalidInput: Another argument has the wrong type.
+            InvalidInput: Another argument has the wrong type, or `chroma` goes with a folder.
         """
         named = default_place() if path is None else path
         databases = _databases(named)
@@ -124,7 +124,13 @@ class Memory(Runtime):
             tokens.require_tables()
         works = arguments.flag(background, "background")
         tells = arguments.function(clock, "clock")
-        vectors = _addresses(chroma, "chroma") or separate(known.storage.chroma or "")
+        servers = _addresses(chroma, "chroma")
+        if servers and not databases:
+            raise InvalidInput(
+                "A memory in a folder has its vectors there, and none on a Chroma server.",
+                way_out="Leave `chroma` out, or name the address of a PostgreSQL database instead of the folder.",
+            )
+        vectors = servers or separate(known.storage.chroma or "")
         access = Access(roles)
         # Last, so that no connection stays open where something else is refused.
         return cls(

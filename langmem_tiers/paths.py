@@ -19,6 +19,7 @@ _PASSWORD_OPTION = re.compile(
 )
 # How PostgreSQL's own programs have an address too: "host=db.internal dbname=memories".
 _IN_WORDS = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|service)\s*=.*\s\w+\s*=", re.IGNORECASE)
+_PORT = re.compile(r"\d+/")
 _SCHEME = re.compile(r"\s*[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 _WAY_OUT = "Name a folder, or the address of a database such as postgresql://user@host:5432/database."
@@ -63,7 +64,18 @@ def shown(named: Path | str) -> str:
     text = str(named)
     if "://" not in text:
         return text
-    return _PASSWORD_OPTION.sub(_without_option, re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", text))
+    parts = re.split(f"({_NEXT_ADDRESS.pattern})", text, flags=re.IGNORECASE)
+    return _PASSWORD_OPTION.sub(_without_option, "".join(map(_without_password, parts)))
+
+
+def _without_password(address: str) -> str:
+    """An address without a password, which may have signs that would have to be written otherwise there."""
+    scheme, sign, rest = address.partition("://")
+    whose, _, place = rest.rpartition("@")
+    user, colon, password = whose.partition(":")
+    if not colon or "@" in user or "/" in user or _PORT.match(password):
+        return address
+    return f"{scheme}{sign}{user}@{place}"
 
 
 def _without_option(found: re.Match[str]) -> str:

@@ -37,6 +37,7 @@ from langmem_tiers.integrations import (
     space_tools,
 )
 from langmem_tiers.integrations.mcp import mcp_server
+from langmem_tiers.paths import shown
 from langmem_tiers.testing import ScriptedChatModel
 from tests.graphing import FACT, QUESTION, ask, remember, run, said, texts
 
@@ -410,3 +411,31 @@ async def test_wrong_arguments_of_a_model_are_answered_and_the_run_goes_on(name,
     assert "Traceback" not in messages[-2].text
     assert said(alice, "friday") == [QUESTION, "I could not do that."]
     assert alice.knowledge.search() == ()
+
+
+@pytest.mark.parametrize("chroma", ["http://127.0.0.1:9", ["http://127.0.0.1:9", "http://127.0.0.1:8"]])
+def test_a_chroma_server_beside_a_folder_is_refused_and_nothing_is_made(tmp_path, chroma):
+    with pytest.raises(InvalidInput, match="Chroma"):
+        Memory.open(tmp_path / "memory", chroma=chroma, embedder=None)
+    assert not (tmp_path / "memory").exists()
+
+
+@pytest.mark.parametrize(
+    "password", ["wr0ng", "wr/0ng", "wr@0ng", "wr:0ng", "wr?0ng", "wr#0ng", "wr%400ng", "wr,0ng", "wr@a:b/0ng", "@0ng@"]
+)
+def test_no_part_of_a_password_in_an_address_is_told(password):
+    told = shown(f"postgresql://app:{password}@db:5432/memories,postgresql://app:{password}@other/memories?a=b")
+    assert told == "postgresql://app@db:5432/memories,postgresql://app@other/memories?a=b"
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://app@db:5432/memories?options=a@b", "http://chroma:8000/a@b", "http://chroma:8000"]
+)
+def test_an_address_without_a_password_is_told_as_it_is(address):
+    assert shown(address) == address
+
+
+def test_a_password_with_a_sign_that_ends_it_is_refused_and_not_told():
+    with pytest.raises(InvalidInput, match="%40") as refused:
+        Memory.open("postgresql://app:wr@0ng@127.0.0.1:9/memories", embedder=None)
+    assert "0ng" not in str(refused.value)

@@ -76,6 +76,11 @@ def parsed(address: str) -> tuple[URL, str]:
             "The address of the database cannot be read.",
             way_out="Give one such as postgresql://user@host:5432/database.",
         ) from error
+    if url.host is not None and "@" in url.host:  # the rest of a password, which would be told as a host
+        raise InvalidInput(
+            "The user or the password in the address of the database has an @.",
+            way_out="Write it as %40, or leave the password out and set PGPASSWORD.",
+        )
     schema = url.query.get("schema", _SCHEMA)
     if not isinstance(schema, str) or not _IS_NAME.fullmatch(schema):
         raise InvalidInput(
