@@ -69,14 +69,15 @@ def test_a_rule_for_the_agent_comes_with_the_request_to_do_that(anna, message):
 
 
 def test_a_category_counts_while_an_entry_of_it_holds(alice, clock):
-    matchboxes, session = "The user collects matchboxes.", count()
+    umami, session = "Umami before all else.", count()
 
     def counts() -> bool:
-        block = alice.recall("What are my hobbies?", session=f"s{next(session)}")
-        return matchboxes in [item.text for item in block.known]
+        # No word of it is said, nor is that of its category: only what the message needs brings it.
+        block = alice.recall("Can you suggest a snack?", session=f"s{next(session)}")
+        return umami in [item.text for item in block.known]
 
     assert not counts()
-    saved = alice.knowledge.save(matchboxes, category="hobbies", expires_at=clock() + timedelta(days=5)).entry
+    saved = alice.knowledge.save(umami, category="food", expires_at=clock() + timedelta(days=5)).entry
     assert counts()
     alice.knowledge.deactivate(saved.id)
     assert not counts()
