@@ -8,14 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
 from langmem_tiers.errors import InvalidInput, StorageError
 from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
 from langmem_tiers.storage import folder, forgetting
 from langmem_tiers.storage.chroma_client import ChromaServers
-from langmem_tiers.storage.chroma_server import clear_space
+from langmem_tiers.storage.chroma_server import SpaceClearing
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.postgres.server import Part, PostgresServer
 from langmem_tiers.storage.postgres.work_queue import SpaceQueue, SpreadQueue
@@ -203,7 +202,7 @@ class ServerBackend(Backend):
 
     def delete(self, name: str) -> bool:
         """Delete the vectors of a space, and then all its rows."""
-        return self._server.delete(name, partial(clear_space, server=self._chroma))
+        return self._server.delete(name, SpaceClearing(self._chroma))
 
     def analyze(self) -> None:
         """Have the database analyze its tables."""

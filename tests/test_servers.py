@@ -550,6 +550,41 @@ def test_a_space_that_could_not_be_deleted_keeps_its_vectors(address, chroma):
     assert not _vectors_of(chroma, "users/hanna")
 
 
+@pytest.mark.parametrize("removed", [0, 1])
+def test_a_deletion_that_ends_in_the_middle_leaves_a_space_that_finds_everything(address, chroma, monkeypatch, removed):
+    """The server removes the vectors of the messages or of these and the notes, and is away then."""
+    clear, asked = chroma_client.ChromaServers.clear, []
+
+    def clear_some(servers, place, mark):
+        asked.append(place)
+        if len(asked) > removed:
+            clear(servers, place, mark)
+            raise ServerUnreachable("It went away.")
+        clear(servers, place, mark)
+
+    with opened(address, chroma) as memory:
+        ivy = memory.user("ivy")
+        said(ivy, BADGE)
+        ivy.knowledge.save("The archive's badge is with Lena.", category="work")
+        memory.flush()
+        before = _vectors_of(chroma, "users/ivy")
+        assert len(before) == 2, before
+        with monkeypatch.context() as patched:
+            patched.setattr(chroma_client.ChromaServers, "clear", clear_some)
+            with pytest.raises(ServerUnreachable):
+                memory.delete_user("ivy", confirm=True)
+        assert len(asked) == removed + 1
+        assert len(_vectors_of(chroma, "users/ivy")) == 1 - removed
+        with ivy.context.open() as store, store.reading() as connection:
+            vector = np.array(HashEmbedder().embed_query(BADGE), np.float32)
+            assert [*store.vectors.similar(change_log.moment(connection, store.key), vector, 5)] == [1]
+        assert due(address) == 1
+        assert memory.flush()
+        assert _vectors_of(chroma, "users/ivy") == before
+        memory.delete_user("ivy", confirm=True)
+    assert not _vectors_of(chroma, "users/ivy")
+
+
 def test_whoever_was_not_told_of_the_chroma_server_finds_the_same_and_is_warned(address, chroma, caplog):
     with opened(address, chroma) as memory, opened(address) as without:
         said(memory.user("alice"), BADGE)

@@ -563,22 +563,40 @@ def withdraw(database: Database, server: ChromaServers | None) -> bool:
     return all(done)
 
 
-def clear_space(connection: Connection, space: str, server: ChromaServers | None) -> None:
-    """Remove the vectors of a space, of all kinds and of all models that it was used with.
+class SpaceClearing:
+    """Removes the vectors of a space that is about to be deleted, and has them sent again if it stays after all."""
 
-    Raises:
-        ServerUnreachable: the server does not answer, and some may still be there; or none was named.
-    """
-    places = [Place.read(held) for held in facts.beginning(connection, space, f"{_PLACE}:").values()]
-    if not places:
-        return
-    if server is None:
-        raise ServerUnreachable(
-            "The space has vectors on a Chroma server, and none was named when the memory was opened.",
-            way_out="Name it, with chroma= or --chroma, and repeat the call. Nothing was deleted.",
-        )
-    for place in places:
-        server.clear(place, _mark(space))
+    def __init__(self, server: ChromaServers | None) -> None:
+        self._server = server
+        self._begun = False
+        self._cleared: list[str] = []
+
+    def clear(self, connection: Connection, space: str) -> None:
+        """Remove the vectors, of all kinds and of all models that the space was used with.
+
+        Raises:
+            ServerUnreachable: the server does not answer, and some may still be there; or none was named.
+        """
+        places = facts.beginning(connection, space, f"{_PLACE}:")
+        if not places:
+            return
+        if self._server is None:
+            raise ServerUnreachable(
+                "The space has vectors on a Chroma server, and none was named when the memory was opened.",
+                way_out="Name it, with chroma= or --chroma, and repeat the call. Nothing was deleted.",
+            )
+        for fact, held in places.items():
+            self._begun = True
+            self._server.clear(Place.read(held), _mark(space))
+            self._cleared.append(fact)
+
+    def take_back(self, connection: Connection, space: str) -> bool:
+        """Have what was removed sent again, and until then read from the records; False if nothing was."""
+        for fact in self._cleared:
+            facts.drop(connection, space, fact)
+        for kind in (ServerVectors, ServerNoteVectors) if self._begun else ():
+            change_log.reset_cursor(connection, space, kind.CURSOR)
+        return self._begun
 
 
 def _newest(spans: Sequence[tuple[int, int]], most: int) -> tuple[list[tuple[int, int]], int]:

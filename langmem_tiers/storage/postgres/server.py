@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from copy import copy
 from functools import cache
 from math import inf
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select, text
@@ -51,6 +51,16 @@ _HOLD_QUIETLY = Prepared(text(f"SELECT token, false {_OF_SPACE}"))
 # What a connection carries beside its space: what is before the names of all spaces.
 _PREFIX = "prefix"
 _RELAXED = "SET LOCAL synchronous_commit = off"
+
+
+class Clearing(Protocol):
+    """What is kept of a space outside of the database, to be removed with it; see `SpaceClearing`."""
+
+    def clear(self, connection: Connection, space: str) -> None:
+        """Remove it."""
+
+    def take_back(self, connection: Connection, space: str) -> bool:
+        """Have it made again, as the space was not deleted after all; False if there is nothing to do."""
 
 
 class _PostgresWays:
@@ -172,21 +182,29 @@ class PostgresServer:
         collections = f"langmem-{self._made:x}-{shard}"
         return PostgresRecords(engine, key, held.token, self.where, self._schema, collections, seat)
 
-    def delete(self, name: str, clear: Callable[[Connection, str], None]) -> bool:
-        """Delete a space with all its rows; False if there was none.
-
-        `clear` is called before, with its key: it deletes what is kept elsewhere, which must not happen to a space that
-        stays because somebody holds it.
-        """
+    def delete(self, name: str, elsewhere: Clearing) -> bool:
+        """Delete a space with all its rows, and before them what is kept `elsewhere`; False if there was none."""
         key = self._prefix + name
+        try:
+            with self._held(key) as connection:
+                if connection is None:
+                    return False
+                elsewhere.clear(connection, key)
+                for table in (*ddl.tables().values(), *ddl.keyword_tables.values(), ddl.noted, ddl.shown, ddl.spaces):
+                    connection.execute(delete(table).where(table.c.space == key))
+        except BaseException:
+            with suppress(StorageError), self._held(key) as connection:
+                if connection is not None and elsewhere.take_back(connection, key):
+                    work_queue.call(connection, key)
+            raise
+        return True
+
+    @contextmanager
+    def _held(self, key: str) -> Iterator[Connection | None]:
+        """A transaction that holds a space which somebody else may be using; None if it is not there."""
         with self._connection() as connection:
             _SEEN_FROM.rows(connection, space=key)
-            if not _HOLD.rows(connection, space=key):
-                return False
-            clear(connection, key)
-            for table in (*ddl.tables().values(), *ddl.keyword_tables.values(), ddl.noted, ddl.shown, ddl.spaces):
-                connection.execute(delete(table).where(table.c.space == key))
-        return True
+            yield connection if _HOLD.rows(connection, space=key) else None
 
     def analyze(self) -> None:
         """Have the server look at what its tables hold; by itself it does so within a minute or two."""
