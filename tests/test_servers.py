@@ -24,8 +24,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from sqlalchemy import event, text
 
-from langmem_tiers import Health, Memory, Settings, Turn
+from langmem_tiers import Health, Memory, RecallSettings, Settings, Turn
+from langmem_tiers.background.embedding import NOTES, Embedding
 from langmem_tiers.cli.main import main
+from langmem_tiers.clock import utc_now
 from langmem_tiers.errors import (
     DatabaseLocked,
     InvalidInput,
@@ -40,13 +42,15 @@ from langmem_tiers.integrations import TieredStore
 from langmem_tiers.naming import space_mark
 from langmem_tiers.records import Evidence
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import change_log, chroma_client, chroma_server, embedding_cache, facts
+from langmem_tiers.storage import change_log, chroma_client, chroma_server, embedding_cache, facts, notes
 from langmem_tiers.storage.chroma_client import Named
 from langmem_tiers.storage.keyword import ALL, drawers
+from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.shared_collection import seated
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines, servers
 from tests.graphing import ask, chat_graph, run, texts
+from tests.meanings import Meanings
 
 pytestmark = [
     pytest.mark.skipif(engines.ENGINE != "postgres" or not servers.have_postgres(), reason="make test-servers runs it"),
@@ -1284,6 +1288,34 @@ def test_of_very_many_messages_that_wait_for_chroma_the_newest_are_compared_and_
         until(lambda: not alice.recall("Which badge does the archive have?", session="later").receipt.notes)
 
 
+def test_notes_that_wait_for_chroma_are_compared_until_they_are_there(address, chroma):
+    with opened(address, chroma, embedder=Meanings(tea=0.7, coffee=0.6)) as memory:
+        alice = memory.user("alice")
+        with alice.context.open() as store:
+            _note(store, "entry", "The user drinks tea.")
+            alice.flush()
+            _note(store, "entry", "The user drinks coffee.")
+            _embed_notes(alice, store)
+            with store.writing() as connection:  # as where messages that came later were sent sooner
+                change_log.reset_cursor(connection, store.key, "chroma", change_log.head(connection, store.key))
+            assert _notes_near(store, 2) == (["The user drinks tea.", "The user drinks coffee."], True)
+            alice.flush()
+            assert _notes_near(store, 2) == (["The user drinks tea.", "The user drinks coffee."], False)
+
+
+def test_a_note_that_is_far_and_waits_for_chroma_does_not_end_the_search_for_notes_of_a_kind(address, chroma):
+    with opened(address, chroma, embedder=Meanings(episode=0.9, entry=0.7, far=0.1)) as memory:
+        alice = memory.user("alice")
+        with alice.context.open() as store:
+            _note(store, "entry", "An entry.")
+            for number in range(20):  # these are nearer
+                _note(store, "episode", f"An episode {number}.")
+            alice.flush()
+            _note(store, "entry", "Something far.")
+            _embed_notes(alice, store)
+            assert _notes_near(store, 2) == (["An entry."], True)
+
+
 def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(postgres, address, offline_environment):
     with opened(address) as memory:
         said(memory.user("alice"), BADGE)
@@ -1458,6 +1490,26 @@ def _turns_read(postgres, address):
         until(lambda: connection.execute(others, [name]).fetchone() is None)  # what they did is counted when they end
         read = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables WHERE relname ~ '^turns_'"
         return int(connection.execute(read).fetchone()[0])
+
+
+def _note(store, kind, said):
+    with store.writing() as connection:
+        notes.put(connection, store.key, kind, said, [NoteText(said)], 1)
+
+
+def _embed_notes(space, store):
+    """Give notes their vectors, and leave these for Chroma."""
+    while Embedding(store.database, space.context.embedder.inner, utc_now, 128, NOTES).step(lambda: False):
+        pass
+
+
+def _notes_near(store, most):
+    """The entries from 0.5 on, best first, and whether vectors of notes were read from the records for that."""
+    with store.reading() as connection:
+        at, asked = change_log.moment(connection, store.key), np.asarray([1, 0], np.float32)
+        how = RecallSettings(min_similarity=0.5)
+        found = store.notes.search(at, ("zzz",), asked, most, {"entry"}, settings=how)
+        return [hit.text for hit in found], at.read["chroma:notes"] is not None
 
 
 def _rows(postgres, address, space):

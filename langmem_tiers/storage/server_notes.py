@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import islice
 
 import numpy as np
 from sqlalchemy import Connection, func, select
@@ -61,8 +62,10 @@ class ServerNotes:
             if vectors is not None and vector is not None:
                 near = vectors.nearest(moment, vector, min(wide, total))
             found = self._scored(connection, {*covered.best(wide), *near}, covered, vector, kinds, settings)
-            # What else there is comes no nearer than the last of these.
-            may_be_more = len(covered.numbers) > wide or min(near.values(), default=-1.0) >= settings.min_similarity
+            # What else there is comes no nearer than the last of so many; behind it are also those that wait for the
+            # server, however far they are.
+            last = min(islice(near.values(), wide), default=-1.0)
+            may_be_more = len(covered.numbers) > wide or last >= settings.min_similarity
             if len(found) >= most or wide >= total or not may_be_more:
                 return found[:most]
             wide *= _WIDE
