@@ -1288,6 +1288,21 @@ def test_of_very_many_messages_that_wait_for_chroma_the_newest_are_compared_and_
         until(lambda: not alice.recall("Which badge does the archive have?", session="later").receipt.notes)
 
 
+def test_of_many_messages_that_wait_for_chroma_the_nearest_are_found_and_of_equal_ones_the_first(address, monkeypatch):
+    monkeypatch.setattr(chroma_server, "_SORTED", 3)
+    monkeypatch.setattr(chroma_server, "_SMALL", 0)
+    with opened(address, embedder=Meanings(one=0.1, two=0.9, three=0.5, four=0.8, again=0.7)) as memory:
+        alice = memory.user("alice")
+        names = ("one", "again", "again", "two", *["again"] * 4, "three", "again", "four")
+        for place, name in enumerate(names):
+            said(alice, f"This is {name}.", f"s{place}")
+        alice.flush()
+        with alice.context.open() as store, store.reading() as connection:
+            at, asked = change_log.moment(connection, store.key), np.asarray([1, 0], np.float32)
+            assert [*store.vectors.similar(at, asked, 2)] == [4, 11]
+            assert [*store.vectors.similar(at, asked, 4)] == [4, 11, 2, 3]
+
+
 def test_notes_that_wait_for_chroma_are_compared_until_they_are_there(address, chroma):
     with opened(address, chroma, embedder=Meanings(tea=0.7, coffee=0.6)) as memory:
         alice = memory.user("alice")

@@ -627,9 +627,10 @@ def _with_known(known: Named | None, query: Vectors, on_server: Near, most: int)
     if known is None:
         return on_server
     near, wide = cosines(known.matrix, query), max(most, _SORTED)
-    best = range(len(near)) if len(near) <= wide else np.argpartition(near, -wide)[-wide:].tolist()
+    # With all that are as near as the last one: of a message that repeats itself, the first come first.
+    least = np.partition(near, -wide)[-wide] if len(near) > wide else -inf
+    found = [(known.names[place], float(near[place])) for place in np.flatnonzero(near >= least).tolist()]
     names = set(known.names) if on_server else ()
-    found = [(known.names[place], float(near[place])) for place in best]
     return sorted([*found, *(each for each in on_server if each[0] not in names)], key=lambda item: -item[1])
 
 
