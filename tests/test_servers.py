@@ -488,11 +488,11 @@ def test_a_recall_reads_of_the_turns_of_a_space_those_it_shows(postgres, address
             alice.track([Turn(role="user", content=f"Note {session}-{n}.") for n in range(20)], session=f"s{session}")
         assert memory.flush()
     postgres.as_superuser("ANALYZE", database=address.rpartition("/")[2])
-    before = _turns_read(postgres, address)
+    before = _rows_read(postgres, address, "turns")
     with opened(address, chroma) as memory:
         for number in range(10):  # a statement is planned for all spaces once it was used some times
             assert "Note 7-1" in memory.user("alice").recall("Note 7-1", session=f"t{number}").block
-    assert _turns_read(postgres, address) - before < 300
+    assert _rows_read(postgres, address, "turns") - before < 300
 
 
 def test_deleting_a_space_leaves_no_row_and_no_vector_of_it(postgres, address, chroma):
@@ -1331,6 +1331,19 @@ def test_a_note_that_is_far_and_waits_for_chroma_does_not_end_the_search_for_not
             assert _notes_near(store, 2) == (["An entry."], True)
 
 
+def test_where_there_are_no_notes_a_recall_does_not_read_the_log_for_their_vectors(postgres, address, chroma):
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        with alice.context.open() as store, store.writing() as connection:
+            change_log.append_all(connection, store.key, [("item.changed", None, None)] * 3_000, at=1)
+        memory.flush()
+    before = _rows_read(postgres, address, "changes")
+    with opened(address, chroma) as memory:
+        assert BADGE in memory.user("alice").recall("Which badge does the archive have?").block
+    assert _rows_read(postgres, address, "changes") - before < 3_000
+
+
 def test_a_worker_that_begins_while_the_database_is_away_waits_for_it(postgres, address, offline_environment):
     with opened(address) as memory:
         said(memory.user("alice"), BADGE)
@@ -1497,14 +1510,14 @@ def _connections_to(chroma):
     return [each.split()[2:4] for each in Path("/proc/net/tcp").read_text().splitlines()].count([there, "01"])
 
 
-def _turns_read(postgres, address):
-    """How many rows were read of the table that has one for each turn."""
+def _rows_read(postgres, address, table):
+    """How many rows were read of a table."""
     name = address.rpartition("/")[2]
     with psycopg.connect(postgres.address("postgres", name)) as connection:
         others = "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND application_name = 'langmem-tiers'"
         until(lambda: connection.execute(others, [name]).fetchone() is None)  # what they did is counted when they end
-        read = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables WHERE relname ~ '^turns_'"
-        return int(connection.execute(read).fetchone()[0])
+        read = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables WHERE starts_with(relname, %s)"
+        return int(connection.execute(read, [f"{table}_"]).fetchone()[0])
 
 
 def _note(store, kind, said):

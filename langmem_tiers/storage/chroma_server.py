@@ -62,7 +62,10 @@ _unnamed = Sparing()
 
 def _statement() -> Prepared:
     """What every recall asks for, in one read: of both kinds of vectors, and how many notes there are."""
-    news = union_all(*(change_log.news_for(f"{kind}_follower", f"{kind}_embedded") for kind in _KINDS)).subquery()
+    of_drawers, of_notes = (change_log.news_for(f"{kind}_follower", f"{kind}_embedded") for kind in _KINDS)
+    # Where there are no notes, the log would be read to its end for what none of them got.
+    any_note = select(literal(1)).select_from(note_rows).where(*here(note_rows)).exists()
+    news = union_all(of_drawers, of_notes.where(any_note)).subquery()
     counted = select(func.count()).select_from(note_rows).where(*here(note_rows)).scalar_subquery()
     places = [facts.value(bindparam(f"{kind}_place")) for kind in _KINDS]
     told = select(facts.value(bindparam("dimension")), counted, *places, *news.c)
