@@ -73,7 +73,9 @@ def _without_password(address: str) -> str:
     scheme, sign, rest = address.partition("://")
     whose, _, place = rest.rpartition("@")
     user, colon, password = whose.partition(":")
-    if not colon or "@" in user or "/" in user or _PORT.match(password):
+    # Behind an @, or where HTTP is spoken, a port; for a database, a password may begin in the same way.
+    is_place = _PORT.match(password) and ("@" in user or not is_address(address))
+    if not colon or "/" in user or is_place:
         return address
     return f"{scheme}{sign}{user}@{place}"
 

@@ -421,11 +421,19 @@ def test_a_chroma_server_beside_a_folder_is_refused_and_nothing_is_made(tmp_path
 
 
 @pytest.mark.parametrize(
-    "password", ["wr0ng", "wr/0ng", "wr@0ng", "wr:0ng", "wr?0ng", "wr#0ng", "wr%400ng", "wr,0ng", "wr@a:b/0ng", "@0ng@"]
+    "password",
+    [
+        *("wr0ng", "wr/0ng", "wr@0ng", "wr:0ng", "wr?0ng", "wr#0ng", "wr%400ng", "wr,0ng", "wr@a:b/0ng", "@0ng@"),
+        "12/0ng",
+    ],
 )
 def test_no_part_of_a_password_in_an_address_is_told(password):
     told = shown(f"postgresql://app:{password}@db:5432/memories,postgresql://app:{password}@other/memories?a=b")
     assert told == "postgresql://app@db:5432/memories,postgresql://app@other/memories?a=b"
+
+
+def test_the_password_of_a_user_with_an_at_sign_is_not_told():
+    assert shown("postgresql://app@tenant:wr0ng@db:5432/memories") == "postgresql://app@tenant@db:5432/memories"
 
 
 @pytest.mark.parametrize(
