@@ -76,7 +76,7 @@ class Moment:
     unsearched: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     """By follower, of how many records the vectors were left out of a search, as too many wait to be indexed."""
     read: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was read of this moment and is asked for several times, by whatever its reader calls it."""
+    """What is asked for several times and was read once, under names that its readers choose."""
 
 
 _NEWEST = Prepared(select(func.max(changes.c.position)).where(*here(changes)))

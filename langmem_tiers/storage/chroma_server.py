@@ -391,15 +391,16 @@ class Shelf(ABC):
         return _State(
             None if dimension is None else int(dimension),
             counted,
-            dict(zip(_KINDS, told, strict=False)),
+            dict(zip(_KINDS, told[: len(_KINDS)], strict=True)),
             change_log.changes_in(row[2 + len(_KINDS) :] for row in rows),
         )
 
     def _newer(self, moment: Moment) -> Named | None:
         """The newest vectors that the server lacks, read once for all that ask."""
-        if self.CURSOR not in moment.read:
-            moment.read[self.CURSOR] = self._read_newer(moment)
-        newer: Named | None = moment.read[self.CURSOR]
+        key = f"newer {self._fact}"
+        if key not in moment.read:
+            moment.read[key] = self._read_newer(moment)
+        newer: Named | None = moment.read[key]
         return newer
 
     def _read_newer(self, moment: Moment) -> Named | None:
