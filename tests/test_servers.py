@@ -1537,7 +1537,7 @@ def _notes_near(store, most):
         at, asked = change_log.moment(connection, store.key), np.asarray([1, 0], np.float32)
         how = RecallSettings(min_similarity=0.5)
         found = store.notes.search(at, ("zzz",), asked, most, {"entry"}, settings=how)
-        return [hit.text for hit in found], at.read["chroma:notes"] is not None
+        return [hit.text for hit in found], any(isinstance(each, Named) for each in at.read.values())
 
 
 def _rows(postgres, address, space):
