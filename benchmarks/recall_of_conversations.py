@@ -110,7 +110,8 @@ def asked_on_servers(folder: Path, questions: Sequence[str]) -> Iterator[Row]:
         user = memory.user("alice")
         yield from asked(user, questions, "moved to servers", mark=" .")
         say("sending the vectors")
-        user.flush()
+        if not user.flush():
+            raise SystemExit("Not all was sent: see the warning above.")
         yield from asked(user, questions, "on servers", mark="  .")
         yield from asked(user, questions, "on servers, by 8 at once", mark=" . ", threads=8)
 

@@ -554,6 +554,23 @@ def test_a_space_that_could_not_be_deleted_keeps_its_vectors(address, chroma):
     assert not _vectors_of(chroma, "users/hanna")
 
 
+def test_a_deletion_that_is_refused_as_chroma_is_away_has_nothing_sent_again(address):
+    away = servers.Chroma()
+    try:
+        with opened(address, away) as memory:
+            said(memory.user("kim"), BADGE)
+            memory.flush()
+            assert due(address) == 0
+            away.kill()
+            with pytest.raises(ServerUnreachable):
+                memory.delete_user("kim", confirm=True)
+            assert (turns(memory, "kim"), due(address)) == (1, 0)
+            with memory.user("kim").context.open() as store, store.reading() as connection:
+                assert change_log.cursor(connection, store.key, "chroma") > 0
+    finally:
+        away.remove()
+
+
 @pytest.mark.parametrize("removed", [0, 1])
 def test_a_deletion_that_ends_in_the_middle_leaves_a_space_that_finds_everything(address, chroma, monkeypatch, removed):
     """The server removes the vectors of the messages or of these and the notes, and is away then."""

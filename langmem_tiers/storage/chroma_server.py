@@ -589,6 +589,8 @@ class SpaceClearing:
                 "The space has vectors on a Chroma server, and none was named when the memory was opened.",
                 way_out="Name it, with chroma= or --chroma, and repeat the call. Nothing was deleted.",
             )
+        for ask in self._server.asking():  # one that is away is told in a few seconds, and before anything is removed
+            ask()
         for fact, held in places.items():
             self._begun = True
             self._server.clear(Place.read(held), _mark(space))
