@@ -183,7 +183,10 @@ class PostgresServer:
         return PostgresRecords(engine, key, held.token, self.where, self._schema, collections, seat)
 
     def delete(self, name: str, elsewhere: Clearing) -> bool:
-        """Delete a space with all its rows, and before them what is kept `elsewhere`; False if there was none."""
+        """Delete a space with all its rows, and before them what is kept `elsewhere`; False if there was none.
+
+        Nothing is removed there of a space that stays because somebody holds it.
+        """
         key = self._prefix + name
         try:
             with self._held(key) as connection:
