@@ -56,6 +56,8 @@ _CHANGES = 16
 # Where so many nearest vectors have too few drawers, no more are looked at for the neighbours of a message: those of a
 # pasted log are nearer to one another than to anything else.
 _WIDEST = 300
+# So many are asked for at first: a few have too few drawers for most messages, and a second search takes longer.
+_WIDE = 100
 _UNNAMED = "its vectors are on a Chroma server, and none was named: all of them are read for each search"
 _unnamed = Sparing()
 
@@ -429,30 +431,37 @@ class ServerVectors(Shelf):
 
         Some may be superseded since: whoever asks looks at their facts.
         """
-        return self._similar(moment, query[np.newaxis], most, small=_SMALL)[0]
+        return self._similar(moment, query[np.newaxis], most, wide=most * 2, small=_SMALL)[0]
 
     def _similar(
-        self, moment: Moment, queries: Vectors, most: int, *, small: int = 0, widest: float = inf
+        self, moment: Moment, queries: Vectors, most: int, *, wide: int, small: int = 0, widest: float = inf
     ) -> list[dict[int, float]]:
-        """The same for each of several queries; of a space with up to `small` drawers none may be missing.
+        """The same for each of several queries, from so many vectors, or more if these have too few drawers.
 
-        Fewer where a search for `widest` vectors or more did not find as many.
+        Of a space with up to `small` drawers none may be missing. Fewer are found where a search for `widest` vectors
+        or more did not find as many.
         """
         last = rooms.last_drawer(moment.connection, self._space) if moment.last_drawer is None else moment.last_drawer
         least = last if last <= small else most
+        wide = max(wide, least)
+        counts, best = self._best(moment, queries, wide)
         # Several of the nearest chunks may belong to one drawer: ask for more chunks, for all of them if necessary.
-        wide = max(most * 2, least)
-        nearest = self._nearest(moment, queries, wide)
-        while wide < widest and any(len(_best_by_drawer(each)) < most and len(each) >= wide for each in nearest):
+        while wide < widest and any(
+            count >= wide and len(each) < most for count, each in zip(counts, best, strict=True)
+        ):
             wide *= 4
-            nearest = self._nearest(moment, queries, wide)
-        best = [_best_by_drawer(each) for each in nearest]
+            counts, best = self._best(moment, queries, wide)
         if any(len(each) < min(least, last) for each in best):
             # Many equal vectors, as of a message that repeats itself, cut HNSW's graph in parts, and a search reaches
             # only the part that it starts in. What was often sent again or deleted around it may not be reached either.
             compared = self._compared(moment, queries, last)
             best = [here | there for here, there in zip(compared, best, strict=True)]
         return [dict(sorted(each.items(), key=lambda item: -item[1])[:most]) for each in best]
+
+    def _best(self, moment: Moment, queries: Vectors, wide: int) -> tuple[list[int], list[dict[int, float]]]:
+        """For each query how many vectors were found, and the best of them by drawer."""
+        nearest = self._nearest(moment, queries, wide)
+        return [*map(len, nearest)], [*map(_best_by_drawer, nearest)]
 
     def _compared(self, moment: Moment, queries: Vectors, last: int) -> list[dict[int, float]]:
         """For each query the cosine similarity of the newest drawers."""
@@ -478,7 +487,8 @@ class ServerVectors(Shelf):
         pieces = first_pieces(own)
         try:
             # Of all at once: each question to the server takes longer than to answer it.
-            found = iter(self._similar(moment, np.concatenate([*pieces.values()]), most + 1, widest=_WIDEST))
+            asked = np.concatenate([*pieces.values()])
+            found = iter(self._similar(moment, asked, most + 1, wide=_WIDE, widest=_WIDEST))
         except ServerUnreachable:  # the search for the question, which comes before, says so
             return {}
         return {drawer: best_beside(drawer, [next(found) for _ in some], most) for drawer, some in pieces.items()}

@@ -52,6 +52,8 @@ class _Row(NamedTuple):
 DOCUMENT = tuple(documents.c[name] for name in _Row._fields)
 """As part of a statement: the columns that `of_rows` reads documents from."""
 _AT_PATHS = Prepared(select(*DOCUMENT).where(*here(documents), listed(documents.c.path)))
+_WHEN = (documents.c.path, documents.c.updated_at, documents.c.origin)
+_WRITTEN = Prepared(select(*_WHEN).where(*here(documents), listed(documents.c.path)))
 
 
 def read(connection: Connection, space: str, path: str) -> Document | None:
@@ -97,8 +99,7 @@ def drop(connection: Connection, space: str, path: str, at: int) -> None:
 
 def written(connection: Connection, space: str, paths: Collection[str]) -> dict[str, Written]:
     """When each of these documents was last written, and where its text comes from."""
-    wanted = (*here(documents, space), documents.c.path.in_(paths))
-    rows = connection.execute(select(documents.c.path, documents.c.updated_at, documents.c.origin).where(*wanted))
+    rows = _WRITTEN.among(connection, paths, space=space)
     return {path: Written(from_millis(at), origin == "tool") for path, at, origin in rows}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from langmem_tiers.language.words import codes
 from langmem_tiers.matching import Covered, coverage, matched
@@ -20,11 +20,16 @@ from langmem_tiers.storage.keyword import ALL, MOST_TERMS
 from langmem_tiers.storage.note_index import NoteHit, known
 from langmem_tiers.storage.notes import RECALLED, NoteKind, same_text
 from langmem_tiers.storage.schema import embeddings, notes
-from langmem_tiers.storage.statements import Prepared, among, here, listed
+from langmem_tiers.storage.statements import Prepared, here, listed
 
 # Notes that are compared in full for each that is wanted.
 _WIDE = 4
 _COUNT = Prepared(select(func.count()).select_from(notes).where(*here(notes)))
+_WITH_VECTORS = Prepared(
+    select(notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text, embeddings.c.vector)
+    .select_from(notes.outerjoin(embeddings, same_text(bindparam("model"))))
+    .where(*here(notes), notes.c.kind.in_(bindparam("kinds", expanding=True)), listed(notes.c.number))
+)
 
 
 class ServerNotes:
@@ -85,18 +90,14 @@ class ServerNotes:
     ) -> list[NoteHit]:
         """Those of these notes that match, best first."""
         model = None if self._vectors is None else self._vectors.model
-        columns = (notes.c.number, notes.c.kind, notes.c.ref, notes.c.ordinal, notes.c.text)
-        joined = notes.outerjoin(embeddings, same_text(model or ""))
-        wanted = select(*columns, embeddings.c.vector).select_from(joined)
-        these = wanted.where(*here(notes, self._space), notes.c.kind.in_(sorted(kinds)), listed(notes.c.number))
-        rows = among(connection, these, numbers)
+        rows = _WITH_VECTORS.among(connection, numbers, space=self._space, model=model or "", kinds=sorted(kinds))
         if not rows:
             return []
-        held = np.array([row.number for row in rows], np.int64)
+        held = np.array([row[0] for row in rows], np.int64)
         keyword = covered.of(held) if len(covered.numbers) else np.full(len(rows), np.nan)
         similar = np.full(len(rows), np.nan)
         if vector is not None and model is not None:
-            vectors = embedding_cache.each_unpacked([row.vector for row in rows], len(vector))
+            vectors = embedding_cache.each_unpacked([row[-1] for row in rows], len(vector))
             there = {place: each for place, each in enumerate(vectors) if each is not None}
             if there:
                 similar[[*there]] = embedding_cache.cosines(np.stack([*there.values()]), vector)

@@ -322,7 +322,8 @@ def first_pieces(own: ChunkVectors) -> dict[int, Vectors]:
     found: dict[int, Vectors] = {}
     for drawer in np.unique(own.drawers).tolist():
         held = np.flatnonzero(own.drawers == drawer)
-        found[drawer] = np.unique(own.matrix[held[np.argsort(own.ordinals[held])[:_PIECES]]], axis=0)
+        first = own.matrix[held[np.argsort(own.ordinals[held])[:_PIECES]]]
+        found[drawer] = np.stack([*{each.tobytes(): each for each in first}.values()])
     return found
 
 
