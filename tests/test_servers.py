@@ -294,6 +294,25 @@ def test_a_pasted_log_whose_parts_are_nearest_to_one_another_is_not_searched_thr
     assert len(few) < len(many)
 
 
+def test_what_was_said_later_about_long_messages_is_searched_for_once(address, chroma, monkeypatch):
+    asked, query = [], chroma_client.ChromaServers.query
+    long = " ".join(f"Shelf {number} of the archive holds folder {number % 97}." for number in range(400))
+
+    def noted(self, place, queries, most):
+        asked.append(len(queries))
+        return query(self, place, queries, most)
+
+    with opened(address, chroma) as memory:
+        alice = memory.user("alice")
+        said(alice, f"{BADGE} {long}")
+        for number in range(60):
+            said(alice, f"I sorted box {number}.")
+        alice.flush()
+        monkeypatch.setattr(chroma_client.ChromaServers, "query", noted)
+        assert BADGE in alice.recall("Which badge does the archive have?").block
+    assert len([each for each in asked if each > 1]) == 1, asked
+
+
 def test_a_chroma_server_that_was_restarted_between_two_recalls_is_not_missed(address, chroma):
     with opened(address, chroma) as memory:
         alice = memory.user("alice")
