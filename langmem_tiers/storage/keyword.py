@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from sqlalchemy import Connection
@@ -154,7 +154,15 @@ _KEPT, _KEPT_A_DRAWER = 4_000_000, 16
 # Overhead of a list, counted in numbers.
 _LIST = 40
 _NOTHING: Held = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-_KINDS: set[change_log.Kind] = {"drawers.added", "drawers.filed", "room.refiled", "keyword.rebuilt"}
+# So many drawers that are no longer found are taken out of lists one by one; beyond that, lists are read again.
+_GONE = 1000
+_KINDS: set[change_log.Kind] = {
+    "drawers.added",
+    "drawers.filed",
+    "room.refiled",
+    "keyword.rebuilt",
+    *change_log.OUT_OF_INDEX,
+}
 
 
 class Words(Protocol):
@@ -184,8 +192,16 @@ class ServerWords:
         return _telling(found, self._common), total
 
 
+class _List(NamedTuple):
+    """The drawers with a word, up to which one, and of how many that are no longer found it is free."""
+
+    held: Held = _NOTHING
+    upto: int = 0
+    free_of: int = 0
+
+
 class Postings:
-    """Answers which drawers contain a word; drawers superseded in the meantime may be among them.
+    """Answers which drawers contain a word.
 
     Lists are kept up to the last drawer that has been filed in a closet, when the index has its category words.
     A word in `common` drawers or more is left out if others say more. About `kept` numbers stay in memory; by default
@@ -199,7 +215,8 @@ class Postings:
         self._position = 0
         self._filed = 0
         self._newest = 0
-        self._lists: OrderedDict[str, tuple[Held, int]] = OrderedDict()  # of each word, and up to which drawer
+        self._lists: OrderedDict[str, _List] = OrderedDict()
+        self._gone: list[int] = []  # drawers that were superseded or forgotten since, which lists may still have
         self._size = 0
         self._lock = threading.Lock()
 
@@ -239,8 +256,11 @@ class Postings:
             self._filed = max(self._filed, change.until)
         elif change.kind == "drawers.added" and change.subject > self._newest:
             self._newest = change.until
+        elif change.kind in change_log.OUT_OF_INDEX and len(self._gone) < _GONE:
+            self._gone.append(change.subject)
         else:  # an old drawer was reinstated, or got other words
             self._lists.clear()
+            self._gone.clear()
             self._size = 0
 
     def _looked_up(self, connection: Connection, terms: Sequence[str]) -> list[Held]:
@@ -250,30 +270,46 @@ class Postings:
 
     def _held(self, connection: Connection, terms: Sequence[str]) -> list[Held]:
         """The lists of words: those of filed drawers are kept, and the few newer drawers are looked up each time."""
-        rare = [term for term in terms if _length(self._kept_of(term)[0]) < self._common]
-        after = {term: start for term in rare if (start := self._kept_of(term)[1]) < self._newest}
+        for term in terms:
+            self._take_out(term)
+        rare = [term for term in terms if _length(self._kept_of(term).held) < self._common]
+        after = {term: start for term in rare if (start := self._kept_of(term).upto) < self._newest}
         new = self._after(connection, after)
         held = {term: self._with_new(term, new.get(term, _NOTHING)) for term in dict.fromkeys(terms)}
         return [held[term] for term in terms]
 
     def _with_new(self, term: str, new: Held) -> Held:
         """The list of a word with what was just looked up, of which that of filed drawers is kept from now on."""
-        kept, _ = self._kept_of(term)
+        kept = self._kept_of(term).held
         (said, place), (said_upto, place_upto) = new, (int(np.searchsorted(each, self._filed, "right")) for each in new)
         filed, newer = (said[:said_upto], place[:place_upto]), (said[said_upto:], place[place_upto:])
         self._size += _length(filed) + (0 if term in self._lists else _LIST)
         kept = _joined(kept, filed) if _length(filed) else kept
-        self._lists[term] = kept, self._filed
+        self._lists[term] = _List(kept, self._filed, len(self._gone))
         self._lists.move_to_end(term)
         most = max(_KEPT, _KEPT_A_DRAWER * self._newest) if self._kept is None else self._kept
         while self._size > most and len(self._lists) > 1:  # the least recently used go
-            _, (gone, _) = self._lists.popitem(last=False)
-            self._size -= _length(gone) + _LIST
+            _, dropped = self._lists.popitem(last=False)
+            self._size -= _length(dropped.held) + _LIST
         return _joined(kept, newer) if _length(newer) else kept
 
-    def _kept_of(self, term: str) -> tuple[Held, int]:
-        """The list of a word that is kept, and up to which drawer."""
-        return self._lists.get(term, (_NOTHING, 0))
+    def _kept_of(self, term: str) -> _List:
+        """The list of a word that is kept."""
+        return self._lists.get(term, _List())
+
+    def _take_out(self, term: str) -> None:
+        """Free the list of a word from drawers that are no longer found.
+
+        They would take the places of others among the best, and the word would count as more common than it is. The
+        list of a common word stays as it is: it may end early, and would look whole if it got shorter.
+        """
+        known = self._kept_of(term)
+        if not 0 < _length(known.held) < self._common or known.free_of == len(self._gone):
+            return
+        gone = np.array(self._gone[known.free_of :], np.int64)
+        said, place = (each[~np.isin(each, gone)] for each in known.held)
+        self._size -= _length(known.held) - len(said) - len(place)
+        self._lists[term] = known._replace(held=(said, place), free_of=len(self._gone))
 
     def _after(self, connection: Connection, after: Mapping[str, int]) -> dict[str, Held]:
         return drawers.holding_between(connection, after, upto=self._newest, most=self._common)
