@@ -380,6 +380,14 @@ def test_the_session_itself_is_before_the_model_and_not_recalled(alice):
     assert numbers(alice.recall(ROBOT, session="s", message_id="4", window=["2", "4"])) == [1]
 
 
+@pytest.mark.folder
+def test_turns_that_were_forgotten_count_for_a_process_that_was_not_there(alice):
+    alice.track([user("The robot is red."), *(user(f"Day {day} was fine.") for day in range(24))], session="s")
+    alice.forget(messages=list(range(16, 26)), confirm=True)
+    with Memory.open(alice.memory.path, embedder=None, background=False, clock=alice.memory.clock) as memory:
+        assert verdicts(memory.user("alice").recall(ROBOT, session="s")) == {1: "shown"}
+
+
 def test_a_message_that_was_edited_is_recalled_for_anew(alice):
     alice.track([user("The robot is red.")], session="s")
     assert numbers(alice.recall("Is the robot red?", session="t", message_id="1")) == [1]

@@ -145,9 +145,9 @@ class _Standing(NamedTuple):
     speaker: Sequence[str | None]
 
 
-_ADDRESSES = select(rooms.c.number, rooms.c.session, rooms.c.address_wing, rooms.c.address_room).where(
-    *here(rooms), listed(rooms.c.number)
-)
+_ROOMS = select(
+    *(rooms.c[name] for name in ("number", "session", "address_wing", "address_room", "drawers")),
+).where(*here(rooms), listed(rooms.c.number))
 
 
 class Columns(Protocol):
@@ -304,25 +304,27 @@ class DrawerColumns:
             return
         number, room, place, said_at, content_hash, states, superseded_by, *voice = zip(*rows, strict=True)
         held = list(number)
+        self._rows["place"][held] = place
         self._rows["before"][held] = [self._before(*each) for each in zip(number, room, place, strict=True)]
         self._rows["stands"][held] = [each is None for each in superseded_by]
         voices = (Voice(*each) for each in zip(*voice, strict=True))
         self._rows["voice"][held] = [self._voices.setdefault(each, len(self._voices)) for each in voices]
         self._rows["content_hash"][held] = np.frombuffer(b"".join(content_hash), "V16")
-        for name, values in (("room", room), ("place", place), ("said_at", said_at), ("states", states)):
+        for name, values in (("room", room), ("said_at", said_at), ("states", states)):
             self._rows[name][held] = values
         self._load_rooms(connection, set(room) - self._addresses.keys())
 
     def _before(self, number: int, room: int, place: int) -> int:
         """The previous drawer: the newest of the room if this one is new."""
-        newest = self._places.get(room, 0)
-        if place <= newest:  # read again
+        newest = self._newest.get(room, 0)
+        if number <= newest:  # read again
             return int(self._rows["before"][number])
-        before = self._newest.get(room, 0) if place == newest + 1 else 0
-        self._places[room], self._newest[room] = place, number
+        before = newest if place == self._rows["place"][newest] + 1 else 0
+        self._places[room], self._newest[room] = max(place, self._places.get(room, 0)), number
         return before
 
     def _load_rooms(self, connection: Connection, missing: Collection[int]) -> None:
-        """Load the addresses of rooms: an address is written once and never changes."""
-        for number, *address in among(connection, _ADDRESSES, missing, space=self._space):
-            self._addresses[number] = (address[0], address[1], address[2])
+        """Load the addresses of rooms, which never change, and how many turns each had: some may be forgotten."""
+        for number, session, wing, address, turns in among(connection, _ROOMS, missing, space=self._space):
+            self._addresses[number] = (session, wing, address)
+            self._places[number] = max(turns, self._places.get(number, 0))
