@@ -440,6 +440,24 @@ def test_among_very_many_vectors_those_nearest_are_still_found_and_none_that_is_
     assert len(index.search(query, 24_995)) == 24_990
 
 
+def test_vectors_that_were_removed_take_nobodys_place():
+    """An index that lost many finds what one does that never had them, among all and among the newest."""
+    random = np.random.default_rng(7)
+    vectors = random.standard_normal((24_000, 64)).astype(np.float32)
+    query = random.standard_normal(64).astype(np.float32)
+    vectors[21_000:] += 2 * query  # the newest are the most similar
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    query /= np.linalg.norm(query)
+    rows = np.arange(24_000)
+    lost, never = (ExactIndex(".", "model") for _ in range(2))
+    lost._append(ChunkVectors(rows + 1, np.zeros_like(rows), vectors))
+    never._append(ChunkVectors(rows[:21_000] + 1, np.zeros_like(rows[:21_000]), vectors[:21_000]))
+    lost._remove(set(range(21_001, 24_001)))
+    assert lost.search(query, 60) == pytest.approx(never.search(query, 60), abs=1e-5)
+    assert lost.neighbours(20_500, 12) == pytest.approx(never.neighbours(20_500, 12), abs=1e-5)
+    assert len(lost.neighbours(20_500, 12)) == 12
+
+
 def test_one_long_drawer_does_not_crowd_out_all_others(tmp_path):
     with opened(tmp_path) as alice:
         alice.track([user("The robot and the violin. " * 10_000), *sentences(30)], session="s")

@@ -58,6 +58,20 @@ class _Rows:
     sums: NDArray[np.uint64] | None = None
     unchecked: NDArray[np.bool_] | None = None
 
+    def removed(self) -> NDArray[np.bool_]:
+        """Of which places the vectors were removed."""
+        gone: NDArray[np.bool_] = self.drawers[: self.count] == _GONE
+        return gone
+
+    def newest_places(self, most: int) -> tuple[NDArray[np.int64] | slice, int]:
+        """The places of the newest vectors but those that were removed, and how many these are."""
+        last = slice(max(0, self.count - most), self.count)
+        if not (self.drawers[last] == _GONE).any():
+            return last, last.stop - last.start
+        held = np.flatnonzero(~self.removed())
+        held = held[max(0, len(held) - most) :]
+        return held, len(held)
+
     def vectors(self, places: NDArray[np.int64] | slice) -> Vectors:
         """Some of the vectors.
 
@@ -216,9 +230,9 @@ class ExactIndex:
             return {}
         queries, near, places = np.concatenate(own)[:_PIECES], [], _NEWEST
         for part in reversed(parts):
-            some = slice(max(0, part.count - places), part.count)
+            some, held = part.newest_places(places)
             near.append((part.drawers[some], np.max([part.similarities(some, each) for each in queries], axis=0)))
-            places -= min(places, part.count)
+            places -= held
         drawers, similarities = (np.concatenate(columns) for columns in zip(*near, strict=True))
         return best_by_drawer(np.where(drawers == drawer, _GONE, drawers), similarities, most)
 
@@ -293,6 +307,7 @@ def _similar(rows: _Rows, query: Vectors, least: int) -> tuple[NDArray[np.int64]
     unlike = np.zeros(rows.count, np.uint16)
     for codes, signs in zip(rows.codes, _signs(query[np.newaxis, :])[0], strict=True):
         unlike += np.bitwise_count(codes[: rows.count] ^ signs)
+    unlike[rows.removed()] = len(rows.codes) * 64 + 1  # they take nobody's place, however near they were
     wanted = min(rows.count, max(least, _COMPARED))
     enough = np.searchsorted(np.bincount(unlike).cumsum(), wanted)
     near = np.flatnonzero(unlike <= enough)
