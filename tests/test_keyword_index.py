@@ -6,6 +6,7 @@ import re
 import pytest
 
 from langmem_tiers import Memory
+from langmem_tiers.language.words import words
 from langmem_tiers.storage import keyword
 from langmem_tiers.storage.keyword import ALL, WordsRow
 
@@ -104,3 +105,15 @@ def test_after_any_changes_the_index_holds_what_its_rows_say(changing, index, se
             for phrase in ("robot garden", "violin", "kettle e3 robot"):
                 assert index.with_phrase(connection, phrase) == model.with_phrase(phrase)
             assert index.count(connection) == len(model.rows)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"), [("Die große Straße", "Straße"), ("Die große Straße", "große"), ("Eine Strasse", "strasse")]
+)
+def test_a_word_with_a_sharp_s_is_found_however_it_is_written(changing, index, said, asked):
+    with changing() as connection:
+        index.add(connection, [WordsRow(number=1, text=said)])
+        [term] = words(asked)
+        [(found, _)] = index.holding(connection, [(term, *ALL)])
+        assert found.tolist() == [1]
+        assert index.holding_between(connection, {term: 0}, upto=1, most=2)[term][0].tolist() == [1]

@@ -166,5 +166,11 @@ class FtsTable(KeywordIndex):
 
 
 def _query(columns: str, term: str) -> str:
-    quoted = term.replace('"', '""')
-    return f'{columns} : "{quoted}"'
+    said = " OR ".join('"' + each.replace('"', '""') + '"' for each in _spellings(term))
+    return f"{columns} : ({said})"
+
+
+def _spellings(term: str) -> list[str]:
+    """A term as the tokenizer may have it: `ß` stays there, which in the words of a query is `ss`."""
+    sharp = [f"{term[:at]}ß{term[at + 2 :]}" for at in range(len(term) - 1) if term[at : at + 2] == "ss"]
+    return [term, *sharp]
