@@ -1,5 +1,6 @@
 """Words: tokens, trivial messages, and the text that goes to the keyword index."""
 
+import re
 import sqlite3
 
 import pytest
@@ -100,6 +101,16 @@ def test_searchable_text_is_whole_and_separates_unspaced_characters() -> None:
     assert searchable("ｆｕｌｌ東京x").split() == ["full", "東", "京", "x"]
     assert searchable("x\ud800y") == "x\ufffdy"
     assert searchable("é" * 50_000) == "é" * 50_000
+
+
+@pytest.mark.parametrize("said", ["sushi🥰 rent", "🤩🥰sushi🫨500₺", "sushi\ue123rent 🥰"])
+def test_sqlite_finds_a_word_that_stands_at_an_emoji_or_a_currency(said: str) -> None:
+    with sqlite3.connect(":memory:") as db:
+        db.execute("CREATE VIRTUAL TABLE t USING fts5(body, tokenize='unicode61')")
+        db.execute("INSERT INTO t VALUES (?)", [searchable(said)])
+        for word in re.findall("sushi|rent|500", said):
+            assert db.execute("SELECT count(*) FROM t WHERE t MATCH ?", [word]).fetchone() == (1,)
+    db.close()
 
 
 def test_sqlite_finds_a_chinese_word_inside_a_sentence() -> None:

@@ -53,6 +53,8 @@ _CJK_PLEASANTRIES = re.compile(
 )
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Signs that SQLite's tokenizer takes for letters, as it knows Unicode 6.1: the newer emoji and currencies, private use.
+_NEW_SIGNS = re.compile("[\u20ba-\u20cf\ue000-\uf8ff\U0001f10d-\U0001fbef]++")
 _NAME_INSIDE = re.compile(r"(?<=[\w,;]\s)[^\W\d_a-z][\w'-]*")
 _STRAIGHT_QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"'})
 _WRITTEN = re.compile(r"[^\W_]+(?:['’ʼ][^\W_]+)*")
@@ -122,13 +124,20 @@ def is_trivial(text: str, least: int = 3) -> bool:
 def searchable(text: str) -> str:
     """The whole text in the form that the keyword index and its queries use.
 
-    Compatibility forms are unified, control characters become blanks, characters of unspaced scripts stand alone so
-    that a Unicode tokenizer takes each as a token, and lone surrogates become U+FFFD.
+    Compatibility forms are unified, control characters and emoji at a word become blanks, characters of unspaced
+    scripts stand alone so that a Unicode tokenizer takes each as a token, and lone surrogates become U+FFFD.
     """
     if text.isascii():
         return _CONTROLS.sub(" ", text)
     whole = unicodedata.normalize("NFKC", _SURROGATE.sub("\ufffd", text))
-    return _SYLLABLE.sub(r" \g<0> ", _CONTROLS.sub(" ", whole))
+    return _SYLLABLE.sub(r" \g<0> ", _NEW_SIGNS.sub(_apart, _CONTROLS.sub(" ", whole)))
+
+
+def _apart(signs: re.Match[str]) -> str:
+    """Signs that are not at a word; else a blank."""
+    start, end = signs.span()
+    beside = signs.string[max(start - 1, 0) : start] + signs.string[end : end + 1]
+    return " " if any(map(str.isalnum, beside)) else signs[0]
 
 
 @lru_cache(maxsize=8192)
