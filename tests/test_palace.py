@@ -246,3 +246,23 @@ def test_a_session_knows_its_project_agent_wing_and_dates(alice, clock):
     found = session(alice, "s")
     assert (found.project, found.agent, found.wing, found.room) == ("Boat", "ops", "Boat", 1)
     assert (found.opened_at, found.last_at, found.turns) == (opened, clock(), 2)
+
+
+def test_a_message_is_named_and_shown_whole_behind_a_nul(memory, alice):
+    alice.track([user("NUL\x00 came out of the scanner for the wooden sailing boat.")], session="monday")
+    memory.flush()
+    (drawer,) = alice.drawers()
+    (preview,) = alice.browse.drawers(1)
+    assert "sailing boat" in preview.beginning
+    assert preview.characters == len(drawer.content)
+    assert drawer.closet.casefold().endswith("boat")
+
+
+def test_what_is_over_by_words_behind_a_nul_is_shown_with_them(alice, clock):
+    alice.track([user("I work at Kettleworks.")], session="monday")
+    clock.tick(90_000)
+    alice.track([user("The scanner broke\x00 again. I quit Kettleworks.")], session="tuesday")
+    alice.mine()
+    alice.flush()
+    first, _ = alice.drawers()
+    assert "I quit Kettleworks" in alice.ended([first])[first.number][0]

@@ -5,6 +5,7 @@ A statement names what SQLite calls it. What another engine calls it stands here
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 from sqlalchemy import BigInteger, Integer, Text
@@ -22,6 +23,19 @@ class instr(GenericFunction[int]):
 @compiles(instr, "postgresql")
 def _instr(element: Any, compiler: Any, **how: Any) -> str:
     return f"strpos({compiler.process(element.clauses, **how)})"
+
+
+class length(GenericFunction[int]):
+    """How many characters a text has."""
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(length, "sqlite")
+def _length_sqlite(element: Any, compiler: Any, **how: Any) -> str:
+    text = compiler.process(element.clauses, **how)
+    return f"CASE WHEN {_has_nul(text)} THEN length_behind_nul({text}) ELSE length({text}) END"
 
 
 class size_of(GenericFunction[int]):
@@ -83,6 +97,13 @@ class substr(GenericFunction[str]):
 
     type = Text()
     inherit_cache = True
+
+
+@compiles(substr, "sqlite")
+def _substr_sqlite(element: Any, compiler: Any, **how: Any) -> str:
+    text, *numbers = (compiler.process(each, **how) for each in element.clauses)
+    given = ", ".join((text, *numbers))
+    return f"CASE WHEN {_has_nul(text)} THEN substr_behind_nul({given}) ELSE substr({given}) END"
 
 
 @compiles(substr, "postgresql")
@@ -167,3 +188,18 @@ class greatest(GenericFunction[int]):
 @compiles(greatest, "sqlite")
 def _greatest_sqlite(element: Any, compiler: Any, **how: Any) -> str:
     return f"max({compiler.process(element.clauses, **how)})"
+
+
+def _has_nul(text: str) -> str:
+    """Whether a text holds U+0000: to `length` and `substr` of SQLite, it ends there."""
+    return f"instr({text}, char(0)) > 0"
+
+
+def _substr_behind_nul(text: str, start: int, length: int | None = None) -> str:
+    return text[max(start - 1, 0) :][:length]
+
+
+def register(connection: sqlite3.Connection) -> None:
+    """Give a connection of SQLite the functions that these are made of."""
+    connection.create_function("length_behind_nul", 1, len, deterministic=True)
+    connection.create_function("substr_behind_nul", -1, _substr_behind_nul, deterministic=True)

@@ -17,7 +17,7 @@ from sqlalchemy.util import LRUCache
 
 from langmem_tiers import private_files
 from langmem_tiers.settings import StorageSettings
-from langmem_tiers.storage import seals, sqlite_recorder
+from langmem_tiers.storage import functions, seals, sqlite_recorder
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database
 from langmem_tiers.storage.errors_border import hides_interrupt, translated
 from langmem_tiers.storage.folder import gone
@@ -337,6 +337,7 @@ def _prepare(connection: sqlite3.Connection, settings: StorageSettings) -> None:
     # The driver's own transaction handling would turn IMMEDIATE into DEFERRED.
     connection.isolation_level = None
     seals.register(connection)
+    functions.register(connection)
     with closing(connection.cursor()) as cursor:
         # The journal mode is written into the file, so leave someone else's file alone.
         is_ours = cursor.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
