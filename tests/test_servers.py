@@ -1624,3 +1624,16 @@ def test_deleting_a_space_looks_at_those_only_whose_recalls_may_show_it(address)
         assert memory.delete_space("teams/crew", confirm=True).counts["receipts"] == 1
         assert (ana.receipts(), len(ben.receipts())) == ((), 1)
         assert backend.onlookers("teams/crew") == ()
+
+
+def test_what_was_imported_under_another_name_goes_with_whom_it_shows(address, tmp_path):
+    with opened(address) as memory:
+        ana = memory.user("ana")
+        said(ana, BADGE)
+        ana.recall("Which badge does the archive have?")
+        ana.export(tmp_path / "ana.json")
+        memory.import_file(tmp_path / "ana.json", user="ben")
+        assert ana.context.backend.onlookers("users/ana") == ("users/ben",)
+        assert memory.delete_user("ana").traces == 1
+        memory.delete_user("ana", confirm=True)
+        assert memory.user("ben").receipts() == ()

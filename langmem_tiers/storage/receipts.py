@@ -230,8 +230,9 @@ def note_others(connection: Connection, bodies: Iterable[str]) -> None:
     for body in bodies:
         try:
             held = orjson.loads(body)
-            named = {*(each[0] for each in held["candidates"]), *(each["space"] for each in held.get("known", ()))}
-            others |= {str(each) for each in named if each != held["space"]}
+            named = (*(each[0] for each in held["candidates"]), *(each["space"] for each in held.get("known", ())))
+            # An import under another name keeps whose recall it was.
+            others |= {str(each) for each in (held["space"], *named)}
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             say(log, logging.WARNING, "unreadable_receipt_skipped", characters=len(body))
     if others:

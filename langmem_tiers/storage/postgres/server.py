@@ -72,9 +72,11 @@ class _PostgresWays:
     recording = staticmethod(recorder.recording)
 
     def note_shown(self, connection: Connection, others: Collection[str]) -> None:
-        """Note that the space shows these others."""
-        rows = [{"space": space_of(connection), "other": _prefix_of(connection) + other} for other in others]
-        connection.execute(upsert(ddl.shown).on_conflict_do_nothing(), rows)
+        """Note that the space shows these others; itself is none."""
+        space, prefix = space_of(connection), _prefix_of(connection)
+        rows = [{"space": space, "other": prefix + other} for other in others if prefix + other != space]
+        if rows:
+            connection.execute(upsert(ddl.shown).on_conflict_do_nothing(), rows)
 
     def drop_shown(self, connection: Connection, other: str) -> None:
         """Note that it does not show another one any more."""
