@@ -1637,3 +1637,17 @@ def test_what_was_imported_under_another_name_goes_with_whom_it_shows(address, t
         assert memory.delete_user("ana").traces == 1
         memory.delete_user("ana", confirm=True)
         assert memory.user("ben").receipts() == ()
+
+
+def test_what_a_preview_lists_is_in_order_wherever_its_rows_are(address):
+    with opened(address) as memory:
+        ana = memory.user("ana")
+        names = [f"Crew {number}" for number in range(8)]
+        for number, name in enumerate(names, 1):
+            said(ana, f"{name} sailed.")
+            ana.graph.add_entity(name, evidence=[number])
+        for name in names[::-1]:
+            ana.graph.add_entity(name, metadata={"seen": True})  # which writes its row anew
+        with psycopg.connect(address) as connection:
+            connection.execute("ANALYZE")  # few rows are read as they lie, once the server knows that they are few
+        assert [each.text for each in ana.forget(session="monday").entities] == names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, insert, or_, select, update
@@ -315,9 +316,10 @@ _AT_PLACE = Prepared(_WHOLE.where(drawers.c.room == bindparam("room"), drawers.c
 
 
 def read(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:
-    """Whole drawers by number, including superseded ones."""
+    """Whole drawers by number, ascending, including superseded ones."""
     found = map(_drawer, _OF_NUMBERS.among(connection, sorted(numbers), space=space))
-    return {drawer.number: drawer for drawer in found}
+    # Servers return rows in any order.
+    return {drawer.number: drawer for drawer in sorted(found, key=attrgetter("number"))}
 
 
 def of_user(connection: Connection, space: str, numbers: Iterable[int]) -> dict[int, Drawer]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -161,8 +162,9 @@ def newest(connection: Connection, space: str) -> int:
 def by_numbers(
     connection: Connection, space: str, numbers: Collection[int], *, evidence: bool = False
 ) -> dict[int, Entity]:
-    """Entities by number, with their evidence if asked for; unknown numbers are left out."""
-    found = [_row(row) for row in _OF_NUMBERS.among(connection, numbers, space=space)]
+    """Entities by number, ascending, with their evidence if asked for; unknown numbers are left out."""
+    found = [_row(row) for row in _OF_NUMBERS.among(connection, sorted(numbers), space=space)]
+    found.sort(key=attrgetter("number"))  # servers return rows in any order
     return {each.number: each for each in _entities(connection, space, found, evidence=evidence)}
 
 

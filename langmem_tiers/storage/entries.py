@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -207,9 +208,10 @@ def by_ids(connection: Connection, space: str, ids: Collection[str]) -> dict[str
 
 
 def by_numbers(connection: Connection, space: str, numbers: Collection[int]) -> dict[int, Entry]:
-    """Entries by number; unknown numbers are left out."""
-    found = (_entry(row) for row in _OF_NUMBERS.among(connection, numbers, space=space))
-    return {entry.number: entry for entry in found}
+    """Entries by number, ascending; unknown numbers are left out."""
+    found = map(_entry, _OF_NUMBERS.among(connection, sorted(numbers), space=space))
+    # Servers return rows in any order.
+    return {entry.number: entry for entry in sorted(found, key=attrgetter("number"))}
 
 
 def one(connection: Connection, space: str, entry_id: str) -> Entry | None:
