@@ -358,3 +358,9 @@ def test_600_messages_are_found_among_6000_lines_of_a_note_within_seconds(space)
     assert time.process_time() - began < 4
     space.forget(session="workshop", confirm=token)
     assert space.documents.read("notes.md").content.split("\n") == others
+
+
+def test_the_background_comes_to_rest_after_somebody_of_whom_there_was_only_a_name(alice):
+    alice.graph.add_entity("Tobias Wexler")
+    assert alice.forget(person="Tobias Wexler", confirm=True).counts["entities"] == 1
+    assert alice.flush(timeout=5)

@@ -73,10 +73,11 @@ def clear(store: SpaceStore, memory: Backend, now: int) -> Others:
         StorageError: the rest is deleted later.
     """
     with store.reading() as connection:
-        traces = left(connection, store.key)
-    if not (traces.numbers or traces.refs):
+        traces, noted = left(connection, store.key), is_left(connection, store.key)
+    if not noted:
         return Others()
-    others = clear_others(memory, store.name, traces, now)
+    # Nothing is looked for where only a name or the identity was forgotten; the note has to go all the same.
+    others = clear_others(memory, store.name, traces, now) if traces.numbers or traces.refs else Others()
     if not others.unreached:
         with store.writing() as connection:
             if left(connection, store.key) == traces:
