@@ -822,6 +822,17 @@ def test_a_process_shares_its_connections_while_the_server_has_no_room_for_anoth
                 held.enter_context(store.reading())
 
 
+def test_counts_and_checks_need_no_second_connection_while_they_hold_one(postgres, address):
+    with opened(address, settings=IMPATIENT) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        memory.flush()
+    postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 1")
+    with opened(address, settings=IMPATIENT) as memory:
+        assert memory.user("alice").stats().drawers == 1
+        assert "vectors" in {each.check for each in memory.user("alice").doctor()}
+
+
 def test_an_agent_answers_while_its_database_is_away_and_stores_the_turn_once_it_is_back(postgres, address, caplog):
     with opened(address) as memory:
         graph = chat_graph(memory, compiled={"checkpointer": InMemorySaver()})

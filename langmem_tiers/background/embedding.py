@@ -378,8 +378,13 @@ def embedded_by(database: Database) -> list[str]:
 def pending_drawers(database: Database, model: str) -> int:
     """How many drawers are waiting for vectors of a model; not those of an unfinished block that have theirs."""
     with database.reading() as connection:
-        news = DRAWERS.behind(connection, database.space, model, most=1_000_000)
-        return embedding_cache.waiting(connection, database.space, model, _ranges(news))
+        return drawers_waiting(connection, database.space, model)
+
+
+def drawers_waiting(connection: Connection, space: str, model: str) -> int:
+    """The same, in a transaction that is open."""
+    news = DRAWERS.behind(connection, space, model, most=1_000_000)
+    return embedding_cache.waiting(connection, space, model, _ranges(news))
 
 
 def pending_notes(database: Database, model: str) -> int:

@@ -164,7 +164,7 @@ def _vectors(store: SpaceStore, model: str | None) -> Iterator[Finding]:
     with store.reading() as connection:
         bad = len(embedding_cache.unusable(connection, store.key, model))
         total, with_vector = embedding_cache.counts(connection, store.key, model)
-        waiting = embedding.pending_drawers(store.database, model)
+        waiting = embedding.drawers_waiting(connection, store.key, model)
         aside = embedding_cache.refusals(connection, store.key, model)
         total -= embedding_cache.refused_chunks(connection, store.key, aside)
     if aside:

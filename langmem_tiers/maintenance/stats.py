@@ -16,9 +16,9 @@ def stats(store: SpaceStore, model: str | None, *, by_kind: bool = False) -> Spa
     """Count everything in one snapshot; what the bytes are for takes reading all of them."""
     waiting = embedding.pending_drawers(store.database, model) if model else 0
     unfiled = filing.pending(store.database)
+    held = store.sizes()  # on a server, with a connection of its own: whoever waits for one may not hold another
     with store.reading() as connection:
         key = store.key
-        held = store.sizes()
         parts = _parts(connection, held, in_files=store.folder is not None) if by_kind else {}
         chunks, vectors = embedding_cache.counts(connection, key, model)
         return SpaceStats(
