@@ -193,6 +193,18 @@ def test_a_role_that_may_make_no_schema_is_refused_and_nothing_is_made(postgres,
         assert connection.execute("SELECT to_regnamespace('langmem_tiers')").fetchone() == (None,)
 
 
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_processes_that_write_to_one_space_follow_each_other_whatever_isolation_the_database_has(
+    postgres, address, level
+):
+    postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} SET default_transaction_isolation = '{level}'")
+    # Those of one process queue before that: two names of the same database stand for two processes.
+    with opened(address) as one, opened(f"{address}?application_name=other") as other, ThreadPoolExecutor(2) as pool:
+        users = [one.user("alice"), other.user("alice")]
+        list(pool.map(lambda user: [said(user, f"{BADGE} {id(user)} {number}") for number in range(20)], users))
+        assert turns(one) == 40
+
+
 def test_a_process_that_is_open_goes_on_when_a_newer_one_adds_to_the_schema(address):
     with opened(address) as memory:
         said(memory.user("alice"), BADGE)

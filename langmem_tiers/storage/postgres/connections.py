@@ -55,6 +55,11 @@ _KEPT, _MORE = 8, 8
 _BEGIN, _FIRST, _FOR_LOCKS = "begin", "first", "for_locks"
 # Under which name a connection has what the last of these answered.
 _ANSWER = "answer"
+READ_COMMITTED = "ISOLATION LEVEL READ COMMITTED"
+"""How transactions begin in which whoever waited for a row reads what was committed meanwhile.
+
+A role or a database may have another level by default, and what is read would be from before the wait.
+"""
 # Options of connections, where the address does not have others.
 _UNLESS_NAMED: dict[str, Any] = {"connect_timeout": AT_ONCE, "application_name": "langmem-tiers"}
 # What poolers answer to somebody who wants settings for a connection.
@@ -222,7 +227,7 @@ def _quoted(name: str, value: str) -> str:
 
 def beginning(engine: Engine, how: str, *first: str, **carried: Any) -> Engine:
     """The same connections, with transactions that begin in a way and with these commands."""
-    return engine.execution_options(**{_BEGIN: f"BEGIN {how}", _FIRST: "; ".join(first)}, **carried)
+    return engine.execution_options(**{_BEGIN: how, _FIRST: "; ".join(first)}, **carried)
 
 
 def answered(connection: Connection) -> Any:
@@ -252,7 +257,7 @@ def _begin(connection: Connection) -> None:
         raw.patience = AT_ONCE + options[_FOR_LOCKS] if raw.limits else AT_ONCE
         try:
             # Of several commands, nothing can be prepared.
-            how = f"{options.get(_BEGIN, 'BEGIN')}; {raw.limits}{options.get(_FIRST, '')}"
+            how = f"BEGIN {options.get(_BEGIN, READ_COMMITTED)}; {raw.limits}{options.get(_FIRST, '')}"
             connection.info[_ANSWER] = _last_row(raw.execute(how, prepare=False))
         except OperationalError as error:
             is_last = not others or isinstance(error, NoAnswer)

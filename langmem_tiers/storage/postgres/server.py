@@ -20,7 +20,16 @@ from langmem_tiers.errors import MigrationFailed, NewerSchema, OtherDatabases, S
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
-from langmem_tiers.storage.postgres.connections import AT_ONCE, answered, beginning, connected, named, parsed, wait_for
+from langmem_tiers.storage.postgres.connections import (
+    AT_ONCE,
+    READ_COMMITTED,
+    answered,
+    beginning,
+    connected,
+    named,
+    parsed,
+    wait_for,
+)
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
@@ -309,9 +318,9 @@ class PostgresRecords(Database):
         writes: dict[str, Any] = {SPACE_NAME: space, WRITES: True}
         of_one_moment = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
         self._reader = beginning(engine, of_one_moment, seen, _token_of(space), **{SPACE_NAME: space})
-        self._writer = beginning(engine, "", seen, **writes)
-        self._relaxed = beginning(engine, "", _RELAXED, seen, **writes)
-        self._hurried = beginning(engine, "", _RELAXED, soon, seen, **writes)
+        self._writer = beginning(engine, READ_COMMITTED, seen, **writes)
+        self._relaxed = beginning(engine, READ_COMMITTED, _RELAXED, seen, **writes)
+        self._hurried = beginning(engine, READ_COMMITTED, _RELAXED, soon, seen, **writes)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
