@@ -193,6 +193,28 @@ def test_a_role_that_may_make_no_schema_is_refused_and_nothing_is_made(postgres,
         assert connection.execute("SELECT to_regnamespace('langmem_tiers')").fetchone() == (None,)
 
 
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_in_which_not_every_text_can_be_stored_is_refused_and_nothing_is_made(postgres, address, encoding):
+    name = f"{address.rpartition('/')[2]}_narrow"
+    narrow = f"OWNER {servers.OWNER} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+    postgres.as_superuser(f"CREATE DATABASE {name} {narrow}")
+    try:
+        with pytest.raises(ServerRefused, match=f"has the encoding {encoding}"):
+            opened(postgres.address(database=name))
+        with psycopg.connect(postgres.address(database=name), client_encoding="UTF8") as connection:
+            assert connection.execute("SELECT to_regnamespace('langmem_tiers')").fetchone() == (None,)
+    finally:
+        postgres.as_superuser(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize("setting", ["client_encoding = LATIN1", "client_encoding = SQL_ASCII", "row_security = off"])
+def test_a_database_may_have_settings_of_its_own(postgres, address, setting):
+    postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} SET {setting}")
+    with opened(address) as memory:
+        said(memory.user("alice"), f"{BADGE} 日本")
+        assert memory.user("alice").drawer(1).content == f"{BADGE} 日本"
+
+
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
 def test_processes_that_write_to_one_space_follow_each_other_whatever_isolation_the_database_has(
     postgres, address, level

@@ -132,6 +132,7 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
         "lock_timeout": f"{int(settings.busy_timeout * 1000)}ms" if settings.busy_timeout else "1ms",
         "statement_timeout": f"{_STATEMENT}s",
         "idle_in_transaction_session_timeout": f"{2 * _STATEMENT}s",
+        "row_security": "on",  # a role or a database may have it off, and then nobody is shown any row
         # A statement here reads a few rows: to start other processes for that takes longer than to read them.
         "max_parallel_workers_per_gather": "0",
         # All look for rows of one space by their keys: a plan for one space is as good for another.
@@ -154,7 +155,9 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
         pool_timeout=settings.busy_timeout,
         pool_use_lifo=True,  # those used last have their statements planned
         hide_parameters=True,  # otherwise an error quotes the stored values, in tracebacks too
-        connect_args={"autocommit": True, **{name: at for name, at in _UNLESS_NAMED.items() if name not in url.query}},
+        # The encoding too may be set for a role, a database or in the environment: texts could not be read or stored.
+        connect_args={"autocommit": True, "client_encoding": "UTF8"}
+        | {name: at for name, at in _UNLESS_NAMED.items() if name not in url.query},
         # How many rows were new is asked of inserts too.
         execution_options={"preserve_rowcount": True, _FOR_LOCKS: settings.busy_timeout, **carried},
     )

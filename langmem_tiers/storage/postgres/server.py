@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from langmem_tiers.clock import to_millis, utc_now
-from langmem_tiers.errors import MigrationFailed, NewerSchema, OtherDatabases, StorageError
+from langmem_tiers.errors import MigrationFailed, NewerSchema, OtherDatabases, ServerRefused, StorageError
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database, space_of
 from langmem_tiers.storage.postgres import ddl, recorder, work_queue
@@ -252,6 +252,7 @@ class PostgresServer:
         Raises:
             NewerSchema: it has more steps than this version knows.
             MigrationFailed: a step failed; the schema is as it was.
+            ServerRefused: the database cannot hold every text, or the role may make no schema in it.
         """
         with self._connection() as connection:
             if self._done(connection) == len(STEPS):
@@ -262,6 +263,8 @@ class PostgresServer:
             connection.execute(text(f"SET LOCAL statement_timeout = '{_MAKING_SECONDS}s'"))
             wait_for(connection, _MAKING_SECONDS + AT_ONCE)
             connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
+            if not self._done(connection):
+                self._require_unicode(connection)
             # Whoever owns a schema that was made for them may make no others, not even if that is there.
             if connection.execute(select(func.to_regnamespace(f'"{self._schema}"'))).scalar() is None:
                 connection.execute(text(f'CREATE SCHEMA "{self._schema}"'))
@@ -270,6 +273,15 @@ class PostgresServer:
             for place, (name, step) in enumerate(STEPS.items()):
                 if place >= done:
                     self._take_step(connection, place, name, step())
+
+    def _require_unicode(self, connection: Connection) -> None:
+        """Check that every text can be stored in the database."""
+        encoding = connection.execute(select(func.current_setting("server_encoding"))).scalar_one()
+        if encoding != "UTF8":
+            raise ServerRefused(
+                f"{self.where} has the encoding {encoding}, in which not every text can be stored.",
+                way_out="Make one that has UTF8: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
+            )
 
     def _take_step(self, connection: Connection, place: int, name: str, statements: Iterable[str]) -> None:
         try:
