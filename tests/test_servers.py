@@ -867,6 +867,26 @@ def test_counts_and_checks_need_no_second_connection_while_they_hold_one(postgre
         assert "vectors" in {each.check for each in memory.user("alice").doctor()}
 
 
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [("53200", "has no memory left"), ("53400", "A limit"), ("58030", "could not read or write its files")],
+)
+def test_what_the_machine_of_the_server_lacks_is_told_as_what_it_is(postgres, address, state, told):
+    with opened(address) as memory:
+        alice = memory.user("alice")
+        said(alice, BADGE)
+        postgres.as_superuser(
+            "CREATE FUNCTION langmem_tiers.fail() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$BEGIN RAISE EXCEPTION 'it broke' USING ERRCODE = '{state}'; END$$",
+            "CREATE TRIGGER failing BEFORE INSERT ON langmem_tiers.drawers EXECUTE FUNCTION langmem_tiers.fail()",
+            database=address.rpartition("/")[2],
+        )
+        with pytest.raises(StorageError, match=told) as failed:
+            said(alice, "I play the cello.")
+        assert not isinstance(failed.value, ServerBusy)
+        assert turns(memory) == 1
+
+
 def test_an_agent_answers_while_its_database_is_away_and_stores_the_turn_once_it_is_back(postgres, address, caplog):
     with opened(address) as memory:
         graph = chat_graph(memory, compiled={"checkpointer": InMemorySaver()})
