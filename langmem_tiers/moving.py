@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from langmem_tiers.errors import AlreadyThere, DatabaseDamaged
+from langmem_tiers.errors import AlreadyThere, DatabaseDamaged, InvalidInput
 from langmem_tiers.storage import dump, facts
 
 if TYPE_CHECKING:
@@ -40,7 +40,13 @@ def move(source: Runtime, target: Runtime, advance: Callable[[str], None] = lamb
     Raises:
         AlreadyThere: a space of the target holds something else. Those before it are moved.
         DatabaseDamaged: a copy is not as the source; nothing of that space is stored.
+        InvalidInput: both are the same memory.
     """
+    # Its spaces would be told as something else that is in the way, and may be deleted there.
+    if source.backend.where == target.backend.where:
+        raise InvalidInput(
+            f"The memory is in {source.backend.where} already.", way_out="Name another place to move to."
+        )
     moved: list[str] = []
     there: list[str] = []
     rows: dict[str, int] = {}

@@ -203,6 +203,16 @@ def test_a_source_that_is_not_there_is_refused_and_not_made(tmp_path, address, c
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_a_move_to_the_place_where_the_memory_is_says_so_and_not_that_something_may_be_deleted(tmp_path, capsys):
+    filled(tmp_path / "old")
+    before = files(tmp_path / "old")
+    with pytest.raises(SystemExit) as left:
+        main(["move", "--from", str(tmp_path / "old"), "--to", f"{tmp_path / 'new'}/../old"])
+    said = capsys.readouterr().err
+    assert (left.value.code, "already" in said, "delete" in said) == (1, True, False)
+    assert files(tmp_path / "old") == before
+
+
 def test_commands_take_the_address_and_say_what_is_only_for_folders(tmp_path, address, capsys):  # noqa: F811
     filled(tmp_path / "old")
 
