@@ -12,7 +12,7 @@ from uuid import UUID
 from langmem_tiers import arguments, backends, naming, settings_layers
 from langmem_tiers.access import NOBODY, Access, Roles
 from langmem_tiers.clock import Clock, utc_now
-from langmem_tiers.errors import InvalidInput, InvalidSpace
+from langmem_tiers.errors import InvalidInput, InvalidSpace, NotInAFolder
 from langmem_tiers.models import chat_model, providers, tokens
 from langmem_tiers.models.embedder import resolve
 from langmem_tiers.models.guarded_reranker import guarded
@@ -362,10 +362,13 @@ class Memory(Runtime):
             DiskFull, FolderNotWritable: It could not be written; nothing is left of it.
             StorageError: The only space, or all, cannot be read, or the memory's folder is gone. Else such spaces are
                 in the report's `left_out`.
+            NotInAFolder: It is on servers.
             BackupDamaged: It could not be restored, such as for a prompt with a line break in its name; none is made.
         """
         from langmem_tiers.transfer import backups
 
+        if self.backend.queue is not None:  # a space would say so, but there may be none
+            raise NotInAFolder(f"The memory in {self.backend.where} is on servers, and has no files here.")
         wanted = self._backed_up(users)
         place = arguments.whole_path(target, "target")
         told = None if advance is None else arguments.function(advance, "advance")

@@ -213,6 +213,13 @@ def test_a_move_to_the_place_where_the_memory_is_says_so_and_not_that_something_
     assert files(tmp_path / "old") == before
 
 
+def test_an_empty_memory_on_servers_says_that_a_backup_is_for_folders(tmp_path, address, capsys):  # noqa: F811
+    with pytest.raises(SystemExit) as left:
+        main(["--path", address, "--embedder", "none", "backup", str(tmp_path / "copy")])
+    assert (left.value.code, "on servers" in capsys.readouterr().err) == (1, True)
+    assert not (tmp_path / "copy").exists()
+
+
 def test_commands_take_the_address_and_say_what_is_only_for_folders(tmp_path, address, capsys):  # noqa: F811
     filled(tmp_path / "old")
 
