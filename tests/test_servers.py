@@ -867,6 +867,19 @@ def test_counts_and_checks_need_no_second_connection_while_they_hold_one(postgre
         assert "vectors" in {each.check for each in memory.user("alice").doctor()}
 
 
+def test_recalls_that_read_shared_spaces_too_do_not_wait_for_each_others_connections(address):
+    with opened(address) as memory, ThreadPoolExecutor(40) as clients:
+        said(memory.space("teams/research"), BADGE)
+        users = [memory.user(f"user{number}", fallbacks=["teams/research"]) for number in range(40)]
+        together = threading.Barrier(40)
+
+        def asked(user):
+            together.wait()
+            return [bool(user.recall(f"{BADGE} {number}", threshold=0).items) for number in range(3)]
+
+        assert list(clients.map(asked, users)) == [[True] * 3] * 40
+
+
 @pytest.mark.parametrize(
     ("state", "told"),
     [("53200", "has no memory left"), ("53400", "A limit"), ("58030", "could not read or write its files")],

@@ -18,6 +18,7 @@ from langmem_tiers.errors import DatabaseLocked, MemoryTiersError
 from langmem_tiers.recall import derived_hits
 from langmem_tiers.storage import drawers, purging, receipts
 from langmem_tiers.storage.calls import RecallCall, UnstoredRecall
+from langmem_tiers.storage.database import room_for
 from langmem_tiers.storage.receipts import KeptRecall
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry.logs import say
@@ -71,7 +72,8 @@ class ReceiptKeeping(UnstoredRecall):
         """
         if self._store.database.writers.later.waiting():
             raise DatabaseLocked("The memory is locked: earlier receipts wait for that.")
-        with self._store.writing(durable=False, hurried=True) as connection:
+        databases = [each.database for each in (self._store, *self._others)]
+        with room_for(databases), self._store.writing(durable=False, hurried=True) as connection:
             self.write(connection)
         return self._result
 

@@ -19,6 +19,7 @@ from langmem_tiers.pointers import beside
 from langmem_tiers.storage import calls, drawers, embedding_cache, purging
 from langmem_tiers.storage.calls import CallState, RecallCall, UnstoredRecall
 from langmem_tiers.storage.change_log import Moment
+from langmem_tiers.storage.database import room_for
 from langmem_tiers.store import SpaceStore
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import Drawer
@@ -125,8 +126,10 @@ def snapshots(
         # Looked at before the snapshot: what is stored meanwhile is in one of them.
         later = sources[0].store.database.writers.later.waiting()
         unstored = [each for each in later if isinstance(each, UnstoredRecall)]
-        for source in sources:
-            store, connection = source.store, stack.enter_context(source.reading())
+        with room_for([source.store.database for source in sources if source.before is None]):
+            connections = [stack.enter_context(source.reading()) for source in sources]
+        for source, connection in zip(sources, connections, strict=True):
+            store = source.store
             if call is None or taken:
                 (now, deletions), state = purging.moment(connection, store.key, told_by), _NO_CALL
             else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from typing import Any, Protocol, Self, cast
 
@@ -28,6 +29,8 @@ class Database(ABC):
     """What the column `space` of its rows holds."""
     writers: WriteQueue
     """Its writers in this process."""
+    connections: Connections | None = None
+    """What its connections are taken from; None where each space has its own."""
 
     _writable = True
 
@@ -84,6 +87,36 @@ class Database(ABC):
     def _require_writable(self) -> None:
         if not self._writable:
             raise ReadOnlyForMembers(READ_ONLY)
+
+
+class Connections(Protocol):
+    """Connections of which there are so many that those who need several at the same time wait for each other."""
+
+    where: str
+
+    def several(self, number: int) -> AbstractContextManager[None]:
+        """Have so many for this thread, which holds none yet, to take them during the block.
+
+        Raises:
+            ServerBusy: there were not so many in time.
+        """
+
+
+@contextmanager
+def room_for(databases: Sequence[Database]) -> Iterator[None]:
+    """Have a connection to each of several databases, to begin a transaction on each during the block.
+
+    Whoever held one while waiting for the next could wait for somebody who does the same.
+
+    Raises:
+        ServerBusy: there were not so many in time.
+    """
+    wanted = Counter(each.connections for each in databases if each.connections is not None)
+    with ExitStack() as stack:
+        if wanted.total() > 1:
+            for connections in sorted(wanted, key=lambda each: each.where):  # in the same order for all
+                stack.enter_context(connections.several(wanted[connections]))
+        yield
 
 
 class SqlEngine(Protocol):

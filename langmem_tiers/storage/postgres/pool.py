@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
@@ -26,12 +28,47 @@ class FairPool(QueuePool):
 
     def __init__(self, creator: Any, *, pool_size: int, max_overflow: int, **options: Any) -> None:
         super().__init__(creator, pool_size=pool_size, max_overflow=max_overflow, **options)
-        self._turns = _Turns(pool_size + max_overflow)
+        self._most = pool_size + max_overflow
+        self._turns = _Turns(self._most)
+        self._collecting = threading.Lock()
+        self._own = _OwnTurns()
+
+    @contextmanager
+    def several(self, number: int) -> Iterator[None]:
+        """Have so many connections for this thread, which holds none yet, to take them one by one during the block.
+
+        Threads that each held one and waited for another would wait for each other. Only one at a time collects turns,
+        while those who need no more than they have go on and give theirs back.
+
+        Raises:
+            PoolTimeout: there were not so many in time.
+        """
+        until = monotonic() + self._timeout
+        if not self._collecting.acquire(timeout=self._timeout):
+            raise self._no_connection()
+        try:
+            try:
+                for _ in range(min(number, self._most)):
+                    if not self._turns.take(until - monotonic()):
+                        raise self._no_connection()
+                    self._own.number += 1
+            finally:
+                self._collecting.release()
+            yield
+        finally:
+            self._give_own()
+
+    def _give_own(self) -> None:
+        while self._own.use():
+            self._turns.give()
+
+    def _no_connection(self) -> PoolTimeout:
+        return PoolTimeout(f"no connection within {self._timeout:g} s")
 
     def _do_get(self) -> ConnectionPoolEntry:
         until = monotonic() + self._timeout
         first = False
-        while self._turns.take(until - monotonic(), first=first):
+        while self._own.use() or self._turns.take(until - monotonic(), first=first):
             try:
                 return super()._do_get()
             except BaseException as error:
@@ -39,13 +76,26 @@ class FairPool(QueuePool):
                     self._turns.give()
                     raise
             first = True  # it has waited already
-        raise PoolTimeout(f"no connection within {self._timeout:g} s")
+        raise self._no_connection()
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         try:
             super()._do_return_conn(record)
         finally:
             self._turns.give()
+
+
+class _OwnTurns(threading.local):
+    """The turns that a thread has and did not use yet."""
+
+    number = 0
+
+    def use(self) -> bool:
+        """Use one; False if there is none."""
+        if not self.number:
+            return False
+        self.number -= 1
+        return True
 
 
 class _Turns:

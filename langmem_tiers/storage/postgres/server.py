@@ -32,6 +32,7 @@ from langmem_tiers.storage.postgres.connections import (
 )
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
+from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
 from langmem_tiers.storage.shared_collection import SPACES
 from langmem_tiers.storage.statements import Prepared, upsert
@@ -118,6 +119,22 @@ class Part(NamedTuple):
 WHOLE = Part()
 
 
+class _Connections:
+    """The connections of a process to a server, for whoever needs several at the same time."""
+
+    def __init__(self, engine: Engine, where: str) -> None:
+        self._engine = engine
+        self.where = where
+
+    @contextmanager
+    def several(self, number: int) -> Iterator[None]:
+        """Have so many for this thread, which holds none yet, to take them during the block."""
+        pool = self._engine.pool
+        assert isinstance(pool, FairPool)
+        with translated(self.where), pool.several(number):
+            yield
+
+
 class PostgresServer:
     """The records of a memory, or a part of them, in a PostgreSQL database. `where` names it, without a password.
 
@@ -133,6 +150,7 @@ class PostgresServer:
         url, self._schema = parsed(address)
         self.where = named(url)
         self._engine = connected(url, self._schema, settings, **{ENGINE: _WAYS})
+        self._connections = _Connections(self._engine, self.where)
         self.queue = WorkQueue(self._engine, self.where, prefix)
         try:
             self._migrate()
@@ -191,7 +209,9 @@ class PostgresServer:
         shard, seat = divmod(held.number, SPACES)
         engine = self._engine.execution_options(**{_PREFIX: self._prefix})
         collections = f"langmem-{self._made:x}-{shard}"
-        return PostgresRecords(engine, key, held.token, self.where, self._schema, collections, seat)
+        records = PostgresRecords(engine, key, held.token, self.where, self._schema, collections, seat)
+        records.connections = self._connections
+        return records
 
     def delete(self, name: str, elsewhere: Clearing) -> bool:
         """Delete a space with all its rows, and before them what is kept `elsewhere`; False if there was none.
