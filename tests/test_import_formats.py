@@ -124,6 +124,7 @@ def test_langgraph_is_another_name_of_langmem(tmp_path):
     assert len([*read_records(samples.langmem_list(tmp_path), "langgraph")]) == 3
 
 
+@pytest.mark.filterwarnings("ignore:The default datetime adapter:DeprecationWarning")  # of LangGraph's own store
 def test_an_item_whose_time_is_over_is_left_behind(tmp_path, memory):
     from langgraph.store.sqlite import SqliteStore
 

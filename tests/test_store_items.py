@@ -211,6 +211,19 @@ def test_what_json_can_not_hold_is_refused_and_nothing_of_the_batch_is_written(s
     assert store.search(()) == []
 
 
+def test_a_value_is_nested_no_deeper_than_every_python_reads_it(store):
+    def nested(levels):
+        value = {"v": 1}
+        for _ in range(levels - 1):
+            value = {"v": value}
+        return value
+
+    store.put(DOCS, "k", nested(500))
+    assert store.get(DOCS, "k").value == nested(500)
+    with pytest.raises(InvalidInput, match="nested more than 500 times"):
+        store.put(DOCS, "k", nested(501))
+
+
 def test_a_value_that_is_too_long_or_endless_is_refused(tmp_path):
     endless = {}
     endless["self"] = endless

@@ -17,6 +17,7 @@ from langmem_tiers.content import WITHHELD
 from langmem_tiers.errors import InvalidInput, InvalidVector
 from langmem_tiers.integrations.store import checks
 from langmem_tiers.integrations.store.naming import ANY, Namespace
+from langmem_tiers.json_bounds import DEEPEST, too_deep
 from langmem_tiers.knowledge.validation import require_length
 from langmem_tiers.models.chunking import split
 from langmem_tiers.recall.request import Query
@@ -50,11 +51,14 @@ def dumped(value: Mapping[str, Any], key: str, settings: Settings) -> str:
         raise InvalidInput(f"The value of {key!r} is of type {type(value).__name__}.", way_out="Give a dict.")
     try:
         text = json.dumps(dict(value), default=_as_json, separators=(",", ":"))
+        is_deep = text.count("[") + text.count("{") > DEEPEST and too_deep(json.loads(text), DEEPEST)
     except (TypeError, ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise InvalidInput(
             f"The value of {key!r} cannot be stored: {reason}.", way_out="Give what JSON can hold."
         ) from error
+    if is_deep:
+        raise InvalidInput(f"The value of {key!r} is nested more than {DEEPEST} times.", way_out="Give a flatter one.")
     require_length(text, f"value of {key!r}", settings)
     return text
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, NoReturn, TextIO, cast
 
 from langmem_tiers.errors import UnreadableFile
+from langmem_tiers.json_bounds import too_deep
 from langmem_tiers.settings import ImportSettings
 from langmem_tiers.transfer.records import LineProblem
 from langmem_tiers.wording import beginning
@@ -206,22 +207,6 @@ class _Window:
         """Say what is wrong and where in the text: at `fault`, counted from 0, else where the window is."""
         place = self._passed + self._at if fault is None else fault
         raise Malformed(f"{reason} at character {place + 1}")
-
-
-def too_deep(value: object, deepest: int) -> bool:
-    """Whether a JSON value is nested more deeply than this; 1 is a list or an object of plain values."""
-    level: list[object] = [value]
-    for _ in range(deepest + 1):
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _told(error: json.JSONDecodeError) -> str:

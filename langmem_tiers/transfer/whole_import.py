@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from langmem_tiers.clock import to_millis
 from langmem_tiers.content import content_hash
 from langmem_tiers.errors import DatabaseDamaged, InvalidInput, NewerSchema
+from langmem_tiers.json_bounds import DEEPEST, too_deep
 from langmem_tiers.knowledge import document_text
 from langmem_tiers.records import EntryStatus, RelationKind, TaskStatus
 from langmem_tiers.settings import StorageSettings
@@ -230,8 +231,8 @@ def _require_json(told: str, kind: type, where: str) -> None:
         found = json.loads(told, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, kind):
-        raise Malformed(f"{where} is no JSON of the right kind")
+    if not isinstance(found, kind) or too_deep(found, DEEPEST):
+        raise Malformed(f"{where} is no JSON of the right kind, or nested too deeply")
 
 
 def _finite(told: str) -> float:
