@@ -202,6 +202,24 @@ def test_a_worker_that_nobody_woke_yet_still_keeps_an_appointment():
     assert worker.stop(60)
 
 
+def test_a_space_whose_work_failed_is_retried_though_others_are_woken_all_the_time(monkeypatch):
+    monkeypatch.setattr(worker, "_LONGEST_PAUSE", 0.3)
+    tried = []
+
+    def work(space, stop):
+        tried.append(space)
+        return (WorkLeft.FAILED if space == "users/alice" else WorkLeft.DONE), None
+
+    works = Worker(work, retry_after=lambda: 0.0)
+    works.wake("users/alice")
+    until = time.monotonic() + 10
+    while tried.count("users/alice") < 3 and time.monotonic() < until:
+        works.wake("users/bob")
+        time.sleep(0.02)
+    assert works.stop(60)
+    assert tried.count("users/alice") >= 3
+
+
 def test_more_spaces_than_may_be_open_are_all_finished(tmp_path):
     one = Settings(storage=StorageSettings(memory_mb=0))
     with Memory.open(tmp_path, embedder=HashEmbedder(), settings=one) as memory:

@@ -96,7 +96,7 @@ class Worker(Background):
         self._lock = threading.RLock()  # not `_changed`, which Ctrl-C can leave locked: its `__enter__` is Python
         self._changed = threading.Condition(self._lock)
         self._woken: dict[str, None] = {}
-        self._waiting: set[str] = set()
+        self._waiting: dict[str, float] = {}  # unfinished spaces, and when each was tried
         self._since: dict[str, float] = {}
         self._later: dict[str, float] = {}
         self._busy: str | None = None
@@ -139,7 +139,7 @@ class Worker(Background):
                 if left is not None and left <= 0:
                     return False
                 self._changed.wait(left)
-            waiting = self._waiting if spaces is None else self._waiting & spaces
+            waiting = self._waiting if spaces is None else self._waiting.keys() & spaces
             return not waiting and not self._active(spaces)
 
     @contextmanager
@@ -183,10 +183,10 @@ class Worker(Background):
             with self._lock:
                 self._busy = None
                 if outcome is WorkLeft.DONE:
-                    self._waiting.discard(space)
+                    self._waiting.pop(space, None)
                     self._done(space)
                 else:
-                    self._waiting.add(space)
+                    self._waiting[space] = monotonic()
                 self._changed.notify_all()
 
     def _line_up(self, space: str) -> None:
@@ -210,7 +210,7 @@ class Worker(Background):
 
     def _pause(self) -> float:
         """Seconds until unfinished spaces are retried: longer after each failure."""
-        return max(self._retry_after(), min(5.0 * 2.0**self._faults, _LONGEST_PAUSE))
+        return min(5.0 * 2.0**self._faults, _LONGEST_PAUSE)
 
     def _gather(self) -> None:
         """Wait briefly unless somebody waits for it: turns seldom come alone, and a batch costs less than each."""
@@ -219,30 +219,34 @@ class Worker(Background):
             self._changed.wait(left)
 
     def _next(self) -> str | None:
-        """The next space to work on; waits for one, and for the retry time if a model was unavailable."""
+        """The next space to work on; waits for one that is woken, or due by the clock."""
         with self._lock:
             while not self._stopping:
+                # Before those that are woken: where some always are, the others would never have their turn.
+                for space in self._due():
+                    self._line_up(space)
                 if self._woken:
                     self._gather()
                     self._busy = next(iter(self._woken))
                     del self._woken[self._busy]
                     return self._busy
-                timeout = self._idle()
-                if not self._changed.wait(timeout):
-                    for space in self._due(timeout):
-                        self._line_up(space)
+                self._changed.wait(self._idle())
             return None
 
     def _idle(self) -> float | None:
         """Seconds until something is due by the clock, None if never."""
-        pauses = [self._pause()] if self._waiting else []
-        pauses += [max(0.0, moment - monotonic()) for moment in self._later.values()]
-        return min(pauses, default=None)
+        now = monotonic()
+        moments = [*self._later.values()]
+        if self._waiting:
+            moments.append(max(min(self._waiting.values()) + self._pause(), now + self._retry_after()))
+        return max(0.0, min(moments) - now) if moments else None
 
-    def _due(self, waited: float | None) -> set[str]:
-        """The spaces that are due by the clock."""
-        due = {space for space, moment in self._later.items() if moment <= monotonic()}
+    def _due(self) -> set[str]:
+        """The spaces that are due by the clock, or to be retried."""
+        now = monotonic()
+        due = {space for space, moment in self._later.items() if moment <= now}
         for space in due:
             del self._later[space]
-        again = self._waiting if waited is not None and not due else set()
-        return due | again
+        if self._waiting and self._retry_after() <= 0.0:
+            due |= {space for space, tried in self._waiting.items() if tried + self._pause() <= now}
+        return due
