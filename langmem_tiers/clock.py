@@ -46,3 +46,17 @@ def to_millis(moment: datetime) -> int:
 def from_millis(millis: int) -> datetime:
     """The UTC datetime of milliseconds since 1970."""
     return _EPOCH + millis * _MILLISECOND
+
+
+def paused(at: int, pause: int, now: int) -> int:
+    """When a pause is over that began at a recorded moment, in milliseconds; now if that lies further ahead than it.
+
+    The clock was ahead then, and has been set right: nobody would wait for it.
+
+    Example:
+        >>> paused(1000, 60, now=1010)
+        1060
+        >>> paused(9000, 60, now=1010)
+        1010
+    """
+    return at + pause if at <= now + pause else now

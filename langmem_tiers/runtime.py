@@ -382,7 +382,8 @@ class Runtime:
         store = self.backend.open(name, model=self.embedding_model, graph=self.layered.of(name).graph)
         try:
             before = [] if self.embedding_model is None else embedded_by(store.database)
-            rest = None if self._worker is None else resting.left(store, self._ways(name), self.clock)
+            longest = self.layered.of(name).dream.prune_hours * 3600
+            rest = None if self._worker is None else resting.left(store, self._ways(name), longest, self.clock)
         except BaseException:
             store.close()
             raise

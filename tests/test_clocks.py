@@ -9,6 +9,7 @@ import pytest
 
 from langmem_tiers import Memory, Turn
 from langmem_tiers.integrations import TieredStore
+from langmem_tiers.storage import purging
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 
 ZONES = ("UTC", "Europe/Lisbon", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia")
@@ -152,6 +153,29 @@ def test_a_clock_that_is_ten_years_ahead_for_some_hours_makes_nothing_expire(per
         looked_at(perishable, clock)
         clock.tick(-ahead - HOUR * 20 + 60)
         assert looked_at(perishable, clock) == before
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["paused", "ended"])
+def test_what_was_said_while_the_clock_was_ten_years_ahead_is_looked_at_once_it_is_set_right(
+    memory, alice, clock, ended
+):
+    clock.tick(YEARS)
+    alice.track([Turn(role="user", content="I live in Oslo.")], session="s")
+    if ended:
+        alice.end_session("s")
+    clock.tick(HOUR - YEARS)
+    assert memory.flush()
+    assert {each.kind for each in alice.knowledge.activity()} == {"memory_mined", "memory_archived"}
+
+
+def test_what_was_deleted_while_the_clock_was_ten_years_ahead_is_erased_once_it_is_set_right(memory, alice, clock):
+    clock.tick(YEARS)
+    alice.documents.write("tulips.md", "The tulips are red.")
+    alice.documents.delete("tulips.md")
+    clock.tick(HOUR - YEARS)
+    assert memory.flush()
+    with memory.use("users/alice") as store, store.reading() as connection:
+        assert not purging.is_pending(connection, store.key)
 
 
 def test_after_ten_years_everything_has_expired_within_a_day(perishable, clock):

@@ -179,6 +179,17 @@ def test_the_background_looks_at_a_space_again_that_may_need_it_though_nothing_w
 
 
 @pytest.mark.folder
+def test_the_background_looks_at_a_space_again_that_it_left_while_the_clock_was_ten_years_ahead(tmp_path):
+    ahead = {"clock": lambda: datetime.now(UTC) + timedelta(days=3650)}
+    for _ in range(3):  # at last nothing is written; the pause of the session is still to come
+        with Memory.open(tmp_path, embedder=HashEmbedder(), **ahead) as memory:
+            memory.user("alice").track(robots(5), session="s")
+            assert memory.user("alice").flush(timeout=60)
+    assert not woken_by_opening(tmp_path, **ahead)
+    assert woken_by_opening(tmp_path)
+
+
+@pytest.mark.folder
 def test_the_background_looks_at_a_space_again_whose_index_file_is_gone(tmp_path):
     with Memory.open(tmp_path, embedder=HashEmbedder()) as memory:
         memory.user("alice").track(robots(300), session="s")

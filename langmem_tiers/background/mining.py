@@ -8,7 +8,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from langmem_tiers.clock import to_millis
+from langmem_tiers.clock import paused, to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.knowledge.episode_writer import EpisodeWriter
 from langmem_tiers.lazy_property import lazy_property
@@ -38,8 +38,10 @@ class MineJob:
 
     def due(self, connection: Connection) -> int | None:
         """When there is something to mine, in UTC milliseconds, possibly in the past; None if never as things stand."""
+        now = to_millis(self.context.clock())
         rooms, again = self._waiting(connection)
-        moments = [*map(self._moment, rooms), *map(self._moment_again, again)]
+        moments = [self._moment(room, now) for room in rooms]
+        moments += [self._moment_again(once, now) for once in again]
         return min(moments, default=None)
 
     def step(self, stop: Callable[[], bool]) -> bool:
@@ -70,11 +72,11 @@ class MineJob:
         with self.store.reading() as connection:
             rooms, again = self._waiting(connection)
         for room in rooms:
-            if self._moment(room) <= now:
+            if self._moment(room, now) <= now:
                 miner = self.miner.of_agent(room.agent)
                 yield from (partial(miner.mine, window) for window in miner.windows(room))
         for once in again:
-            if self._moment_again(once) <= now:
+            if self._moment_again(once, now) <= now:
                 yield partial(self.miner.of_agent(once.agent).mine_again, once)
 
     def _waiting(self, connection: Connection) -> tuple[list[Unfinished], list[Again]]:
@@ -84,16 +86,15 @@ class MineJob:
             each for each in again if _mines(self.context, each)
         ]
 
-    def _moment(self, room: Unfinished) -> int:
+    def _moment(self, room: Unfinished, now: int) -> int:
         """When to mine a conversation: when it has ended or paused."""
         settings = self.context.of_agent(room.agent).settings
         pause = min(settings.mining.pause_minutes, settings.sessions.idle_minutes)
-        return room.over(round(pause * _MINUTE))
+        return room.over(round(pause * _MINUTE), now)
 
-    def _moment_again(self, once: Again) -> int:
+    def _moment_again(self, once: Again, now: int) -> int:
         resting = 0.0 if self.miner.asker is None else self.miner.asker.resting()
-        rested = to_millis(self.context.clock()) + round(resting * 1000) if resting else 0
-        return max(once.at + _AGAIN, rested)
+        return max(paused(once.at, _AGAIN, now), now + round(resting * 1000) if resting else 0)
 
 
 def _mines(context: SpaceContext, room: Unfinished | Again) -> bool:
@@ -138,7 +139,8 @@ class ArchiveJob:
 
     def due(self, connection: Connection) -> int | None:
         """When a session ends, in UTC milliseconds, possibly in the past; None if none does as things stand."""
-        return min(map(self._moment, self._waiting(connection)), default=None)
+        now = to_millis(self.context.clock())
+        return min((self._moment(room, now) for room in self._waiting(connection)), default=None)
 
     def step(self, stop: Callable[[], bool]) -> bool:
         """Archive ended sessions; False if there were none. `stop` is checked after each session.
@@ -148,7 +150,7 @@ class ArchiveJob:
         """
         now = to_millis(self.context.clock())
         with self.store.reading() as connection:
-            ended = [room for room in self._waiting(connection) if self._moment(room) <= now]
+            ended = [room for room in self._waiting(connection) if self._moment(room, now) <= now]
         archivist = EpisodeWriter(self.context, self.store)
         for room in ended:
             archivist.archive(room)
@@ -159,8 +161,8 @@ class ArchiveJob:
     def _waiting(self, connection: Connection) -> list[Unfinished]:
         return [each for each in episodes.unarchived(connection, self.store.key) if _mines(self.context, each)]
 
-    def _moment(self, room: Unfinished) -> int:
-        return room.over(round(self.context.settings.sessions.idle_minutes * _MINUTE))
+    def _moment(self, room: Unfinished, now: int) -> int:
+        return room.over(round(self.context.settings.sessions.idle_minutes * _MINUTE), now)
 
 
 @dataclass(frozen=True)

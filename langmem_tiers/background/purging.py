@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from langmem_tiers.clock import to_millis
+from langmem_tiers.clock import paused, to_millis
 from langmem_tiers.context import SpaceContext
 from langmem_tiers.forgetting import traces
 from langmem_tiers.forgetting.forget import finish
@@ -53,11 +53,12 @@ class PurgeJob:
         return finish(self.context, self.store, to_millis(self.context.clock()))[0]
 
     def _look(self, connection: Connection) -> _Look:
-        space, asked = self.store.key, purging.requests(connection, self.store.key)
+        space, now = self.store.key, to_millis(self.context.clock())
+        asked = purging.requests(connection, space)
         # Somebody waits for it, or another space still shows what was forgotten here.
         if asked.is_urgent or traces.is_left(connection, space):
-            return _Look(to_millis(self.context.clock()) + _AGAIN, urgent=True)
+            return _Look(now + _AGAIN, urgent=True)
         if asked.is_pending:
-            return _Look(purging.wanted_at(connection, space) + _QUIET)
+            return _Look(paused(purging.wanted_at(connection, space), _QUIET, now))
         replaced = purging.notes_changed_at(connection, space) if asked.words else None
-        return _Look(None if replaced is None else replaced + _QUIET, requested=False)
+        return _Look(None if replaced is None else paused(replaced, _QUIET, now), requested=False)

@@ -58,8 +58,11 @@ def keep(store: SpaceStore) -> None:
             facts.put(connection, store.key, _FACT, written)
 
 
-def left(store: SpaceStore, ways: str, clock: Clock) -> AtRest | None:
-    """The rest that a space is still in; None if anything was written since, is due, or has gone from its folder."""
+def left(store: SpaceStore, ways: str, longest: float, clock: Clock) -> AtRest | None:
+    """The rest that a space is still in; None if anything was written since, is due, or has gone from its folder.
+
+    Nor is it where more than the `longest` seconds are left that a visit notes: the clock has been set back since.
+    """
     index = store.index_file
     if index is None:
         return None
@@ -68,8 +71,8 @@ def left(store: SpaceStore, ways: str, clock: Clock) -> AtRest | None:
         head = change_log.head(connection, store.key)
     due = int(known[-1]) if known[-1].isdecimal() else None
     rest = AtRest(head, ways, index.path.exists(), due)
-    still = known == _written(rest).split(" ") and (due is None or due > to_millis(clock()))
-    return rest if still else None
+    still = due is None or 0 < due - to_millis(clock()) <= longest * 1000
+    return rest if still and known == _written(rest).split(" ") else None
 
 
 def _written(rest: AtRest) -> str:

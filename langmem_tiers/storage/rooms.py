@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Integer, Select, Text, and_, bindparam, cast, func, insert, literal, select, update
 
+from langmem_tiers.clock import paused
 from langmem_tiers.storage import facts
 from langmem_tiers.storage.schema import changes, drawers, rooms, wing_aliases, wings
 from langmem_tiers.storage.statements import Prepared, here, listed, numbered, plausible
@@ -53,9 +54,9 @@ class Unfinished(NamedTuple):
     ended_at: int | None
     agent: str | None = None
 
-    def over(self, pause: int) -> int:
+    def over(self, pause: int, now: int) -> int:
         """When the conversation counts as over: when it was ended, or so many milliseconds after its last turn."""
-        return self.touched_at + pause if self.ended_at is None else self.ended_at
+        return paused(self.touched_at, pause, now) if self.ended_at is None else paused(self.ended_at, 0, now)
 
 
 _EVERY = select(*(column for column in rooms.c if column.name != "space"))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from langmem_tiers.clock import to_millis
+from langmem_tiers.clock import paused, to_millis
 from langmem_tiers.errors import InvalidDirective
 from langmem_tiers.knowledge import lifecycle, tombstones
 from langmem_tiers.knowledge.decide import ExistingKnowledge
@@ -94,8 +94,8 @@ class Enricher:
         """When the entry may be enriched, in UTC milliseconds; may be in the past."""
         pause = _PAUSE * 2 ** (task.waits.tries - 1) if task.waits.tries else 0
         resting = self.asker.resting()
-        rested = to_millis(self.context.clock()) + round(resting * 1000) if resting else 0
-        return max(task.waits.at + pause, rested)
+        now = to_millis(self.context.clock())
+        return max(paused(task.waits.at, pause, now), now + round(resting * 1000) if resting else 0)
 
     def enrich(self, task: Task) -> bool:
         """Enrich one entry; False if the model is unavailable.
