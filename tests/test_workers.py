@@ -14,6 +14,7 @@ from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.background import leasing
 from langmem_tiers.cli.main import main
 from langmem_tiers.settings import StorageSettings
+from langmem_tiers.storage.postgres import work_queue
 from langmem_tiers.testing import HashEmbedder
 from tests import engines
 
@@ -140,6 +141,23 @@ def test_what_a_killed_worker_was_at_is_taken_over_when_its_lease_is_over(addres
         works = memory.worker()
         until(lambda: ask(DUE) == [(0,)])
         assert works.stop(60)
+        assert vectors(memory, "ana") == (5, 5, 0)
+
+
+def test_a_worker_goes_on_after_an_error_that_no_server_tells(address, monkeypatch):
+    take, errors = work_queue.WorkQueue.take_this, [RuntimeError("can't start new thread")]
+
+    def take_this(queue, name):
+        if errors:
+            raise errors.pop()
+        return take(queue, name)
+
+    monkeypatch.setattr(work_queue.WorkQueue, "take_this", take_this)
+    monkeypatch.setattr(leasing, "_AGAIN", 0.1)
+    with opened(address, background=True) as memory:
+        tell(memory, "ana", 5)
+        assert memory.flush(timeout=20)
+        assert not errors
         assert vectors(memory, "ana") == (5, 5, 0)
 
 

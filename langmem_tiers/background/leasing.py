@@ -94,8 +94,12 @@ class LeasingWorker(Background):
                 if held is not None:
                     self._work(held)
                 failures = 0
-            except StorageError as error:
-                say(log, logging.WARNING, "no_work_from_server", error=error, reason=error)
+            except BaseException as error:  # noqa: BLE001 - it is logged: `say` is this package's way to
+                # Nobody would miss a thread that ended, as where the machine has no room for that of a lease, and
+                # whoever waits for its work would wait for ever.
+                told = error if isinstance(error, StorageError) else None
+                level = logging.ERROR if told is None else logging.WARNING
+                say(log, level, "no_work_from_server", error=error, reason=told, trace=told is None)
                 self._rest(backoff(failures))
                 failures += 1
 
