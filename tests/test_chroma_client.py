@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from base64 import b64decode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from langmem_tiers.errors import InvalidInput, ServerUnreachable
+from langmem_tiers.storage import chroma_client
 from langmem_tiers.storage.chroma_client import ChromaServer, Named, Place
 
 COLLECTION = {
@@ -111,6 +114,20 @@ def test_a_wrong_password_is_a_server_that_does_not_answer(guarded):
         server.ask()
     assert "guessed" not in str(caught.value)
     server.close()
+
+
+def test_after_waiting_for_a_silent_server_in_vain_the_background_does_not_wait_again_at_once(monkeypatch):
+    monkeypatch.setattr(chroma_client, "_LONGEST", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and says nothing
+        server = ChromaServer(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        took = []
+        for _ in range(2):
+            began = time.monotonic()
+            with pytest.raises(ServerUnreachable):
+                server.holds(Place("shard", str(uuid4())))
+            took.append(time.monotonic() - began)
+        server.close()
+    assert took[1] < 0.3 < took[0]
 
 
 def test_a_vector_that_no_search_reaches_is_sent_again_eight_times_and_then_told_of(

@@ -85,6 +85,7 @@ class ChromaServer:
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
         self._away_until = 0.0
+        self._silent_until = 0.0
 
     def query(self, place: Place, queries: Vectors, most: int) -> list[Found] | None:
         """For each query the nearest vectors of a collection; None if the one that is meant is not here.
@@ -120,12 +121,12 @@ class ChromaServer:
         Raises:
             ServerUnreachable: it does not answer.
         """
-        with self._translated():
+        with self._at_length():
             return self._looked_up(place) is not None
 
     def begin(self, name: str) -> Place:
         """A collection of this name, which is made if there is none."""
-        with self._translated():
+        with self._at_length():
             configuration: Any = {"hnsw": {"space": "cosine", "ef_search": 200, "ef_construction": 200}}
             made = self._connected().get_or_create_collection(
                 name, embedding_function=None, configuration=configuration
@@ -137,7 +138,7 @@ class ChromaServer:
         """Add vectors of a space, replacing those of the same name; those that no search finds are sent again."""
         if vectors is None:
             return
-        with self._translated():
+        with self._at_length():
             # As it was looked up a moment ago: for each visit, it is.
             collection = self._at_hand(place) or self._as_it_is(place)
             sent = Named([f"{mark}:{name}" for name in vectors.names], vectors.matrix)
@@ -148,13 +149,13 @@ class ChromaServer:
     def delete(self, place: Place, names: Sequence[str]) -> None:
         """Remove vectors; unknown names are ignored."""
         if names:
-            with self._translated():
+            with self._at_length():
                 # It refuses one that is named twice.
                 self._to_delete_from(place).delete(ids=[*dict.fromkeys(names)])
 
     def clear(self, place: Place, mark: str) -> None:
         """Remove all vectors of a space, or its collection."""
-        with self._translated():
+        with self._at_length():
             if place.shared:
                 self._to_delete_from(place).delete(where={"space": mark})
             else:
@@ -163,7 +164,7 @@ class ChromaServer:
 
     def ids(self, place: Place, mark: str) -> set[str]:
         """The names of all vectors of a space."""
-        with self._translated():
+        with self._at_length():
             found = self._as_it_is(place).get(where={"space": mark}, include=[])["ids"]
         return {each.partition(":")[2] for each in found}
 
@@ -248,11 +249,29 @@ class ChromaServer:
         with self._translated():
             try:
                 yield
+                self._silent_until = 0.0
             except TimeoutError:
                 self._away_until = monotonic() + _REST
                 raise ServerUnreachable(
                     f"The Chroma server {self.where} did not answer within {_PATIENCE:g} s."
                 ) from None
+
+    @contextmanager
+    def _at_length(self) -> Iterator[None]:
+        """Wait for the server as long as the background may, unless that was in vain a moment ago.
+
+        Each visit of a space asks it, and all spaces would wait for one another.
+        """
+        if monotonic() < self._silent_until:
+            raise ServerUnreachable(f"The Chroma server {self.where} did not answer a moment ago.")
+        began = monotonic()
+        try:
+            with self._translated():
+                yield
+        except ServerUnreachable:
+            if monotonic() - began >= _LONGEST:
+                self._silent_until = monotonic() + _LONGEST
+            raise
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
