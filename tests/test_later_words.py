@@ -1025,6 +1025,14 @@ def test_what_an_older_version_found_in_a_replaced_message_does_not_come_back_wi
     assert list(alice.ended(alice.drawers()[:1]).values()) == [()]
 
 
+def test_what_a_newer_version_found_is_left_to_it(alice, tell):
+    tell("I sing in the choir.", "I quit the band.")
+    newer = str(revisions.RULES + 1)
+    with alice.context.open() as store, store.writing() as connection:
+        facts.put(connection, store.key, "revisions.rules", f"{newer}:0")
+        assert revisions.of_older_rules(connection, store.key, 1) == []
+
+
 def test_what_this_version_found_is_not_read_again(alice, tell):
     tell("I sing in the choir.", "I quit the band.")
     with alice.context.open() as store, store.reading() as connection:

@@ -64,7 +64,8 @@ class Found(NamedTuple):
 def of_older_rules(connection: Connection, space: str, most: int) -> list[Found]:
     """Up to so many drawers, in order, in which an older edition of the rules found such sentences."""
     edition, upto = facts.numbers(connection, space, _READ_BY) or (0, 0)
-    if edition == RULES and upto == _ALL:
+    # Where versions are at work side by side, the older one takes nothing for its own: they would go on in turns.
+    if edition > RULES or (edition == RULES and upto == _ALL):
         return []
     return _next(connection, space, upto if edition == RULES else 0, most)
 
