@@ -10,6 +10,7 @@ from langmem_tiers import Memory, Settings, Turn
 from langmem_tiers.errors import InvalidInput, MergeRefused, UnknownEntity
 from langmem_tiers.language.name_matching import compare
 from langmem_tiers.settings import ModelSettings
+from langmem_tiers.storage import merges
 from langmem_tiers.testing import ScriptedChatModel
 from tests.tasking import archived
 
@@ -195,6 +196,48 @@ def test_two_that_somebody_keeps_apart_are_no_likely_pair(alice):
     assert len(flagged(alice)) == 1
     alice.graph.keep_apart("Robert Miller", "Bob Miller")
     assert flagged(alice) == []
+
+
+def test_a_pair_goes_with_the_message_that_told_of_one_of_the_two(alice, tmp_path):
+    say(alice, "Robert Miller works at Bosch.", "Bob Miller works at Siemens.")
+    assert len(flagged(alice)) == 1
+    alice.forget(messages=alice.drawers()[1].number, confirm=True)
+    assert (names(alice, "person"), flagged(alice)) == ({"Robert Miller"}, [])
+    assert alice.dream().status == "nothing"
+    alice.export(tmp_path / "alice.json")
+    assert alice.memory.import_file(tmp_path / "alice.json", user="bob").identical
+
+
+@pytest.mark.parametrize("told", ["apart", "merged once"])
+def test_what_was_decided_of_two_goes_with_the_message_that_told_of_one(alice, told):
+    say(alice, "Robert Miller works at Bosch.", "Bob Miller works at Siemens.")
+    if told == "apart":
+        alice.graph.keep_apart("Robert Miller", "Bob Miller")
+    else:
+        alice.graph.unmerge(alice.graph.merge("Bob Miller", "Robert Miller").id)
+    alice.forget(messages=alice.drawers()[1].number, confirm=True)
+    assert names(alice, "person") == {"Robert Miller"}
+    assert (alice.graph.kept_apart(), alice.graph.merges(undone=True)) == ((), ())
+
+
+def test_a_pair_goes_with_the_entry_that_told_of_one_of_the_two(alice):
+    say(alice, "My boss is Robert Miller.", "My neighbour is Bob Miller.")
+    assert len(flagged(alice)) == 1
+    [entry] = alice.knowledge.page(substring="Bob Miller").entries
+    alice.knowledge.delete(entry.id, origin="user")
+    assert (names(alice, "person"), flagged(alice)) == ({"Robert Miller", "user"}, [])
+
+
+@pytest.mark.folder
+def test_pairs_of_somebody_gone_that_older_versions_left_do_no_harm(alice, tmp_path):
+    say(alice, "Robert Miller works at Bosch.")
+    with alice.context.open() as store, store.writing() as connection:
+        merges.put_pair(connection, store.key, 1, 17, "flagged", 80, "alike", 0)
+        merges.put(connection, store.key, source=17, target=1, reason="alike", path="rule", at=0, undone_at=1)
+    assert (flagged(alice), alice.graph.kept_apart(), alice.graph.merges(undone=True)) == ([], (), ())
+    assert alice.dream().status == "nothing"
+    alice.export(tmp_path / "alice.json")
+    assert alice.memory.import_file(tmp_path / "alice.json", user="bob").identical
 
 
 def test_likely_pairs_that_became_one_are_shown_no_more(alice):

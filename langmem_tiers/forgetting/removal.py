@@ -32,6 +32,7 @@ from langmem_tiers.storage import (
     identities,
     items,
     keyword,
+    merges,
     receipts,
     revisions,
     tasks,
@@ -129,6 +130,7 @@ def _change_graph(
             members = set(graph.one_with(entity.number))
             if entity.number not in chosen and members <= going:
                 name_vectors.forget(connection, space, (entity.name,))
+                merges.remove(connection, space, [entity.number])
                 entity_rows.remove(connection, space, [entity.number])
                 graph.log_entities(entity.number)
         graph.merges_changed()

@@ -124,6 +124,7 @@ def _retract_from_entities(graph: GraphTransaction, passages: Passages, ends: se
         deleted = said_in(rests.get(number, ()), passages)
         entities.drop_evidence(*graph.at, number, deleted)
         if entity.path in FOUND and len(deleted) == len(rests.get(number, ())) and _alone(graph, number):
+            merges.remove(*graph.at, [number])
             entities.remove(*graph.at, [number])
             graph.merges_changed()
             graph.log_entities(number)

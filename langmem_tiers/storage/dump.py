@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from langmem_tiers.errors import DatabaseDamaged
 from langmem_tiers.storage import facts as fact_rows
-from langmem_tiers.storage import keyword, receipts, schema, seals
+from langmem_tiers.storage import keyword, merges, receipts, schema, seals
 from langmem_tiers.storage.packed_text import PackedText
 from langmem_tiers.storage.sealed_text import is_intact
 from langmem_tiers.storage.statements import here, insert_new
@@ -132,7 +132,7 @@ def rows(connection: Connection, space: str, name: str, *, vectors: bool = True)
     """The rows of a table in the order of its key, a few at a time; without what belongs to the folder only.
 
     Without `vectors`, what says how far embedding has come is left out as well. A receipt whose block was altered is
-    left out too: it is a log, and nobody is ever shown that block.
+    left out too: it is a log, and nobody is ever shown that block. So is a pair or a merge of an entity that is gone.
 
     Raises:
         DatabaseDamaged: a text in another table was altered.
@@ -161,7 +161,7 @@ def _kept(table: Table, vectors: bool) -> list[Any]:
         return [not_(or_(*(table.c.name.startswith(each, autoescape=True) for each in not_ours)))]
     if table is schema.changes and not vectors:
         return [table.c.kind.not_in(_EMBEDDED)]
-    return []
+    return [*merges.BOTH_THERE.get(table, ())]
 
 
 def count(connection: Connection, space: str, name: str) -> int:

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, exists, insert, or_, select, update
 
 from langmem_tiers.records import GraphPath
 from langmem_tiers.storage import facts
-from langmem_tiers.storage.schema import entity_merges, entity_pairs
+from langmem_tiers.storage.schema import entities, entity_merges, entity_pairs
 from langmem_tiers.storage.statements import here, insert_new, put_row
 
 # The last number assigned: numbers are never reused, even if the newest merge was deleted.
 _NEWEST = "newest_merge"
 Status = Literal["flagged", "apart"]
+
+BOTH_THERE = {
+    table: tuple(
+        exists().where(entities.c.space == table.c.space, entities.c.number == table.c[end]).correlate(table)
+        for end in ends
+    )
+    for table, ends in ((entity_merges, ("source", "target")), (entity_pairs, ("low", "high")))
+}
+"""Rows whose two entities exist: older versions left others behind when they forgot the message that told of one."""
 
 
 class MergeRow(NamedTuple):
@@ -58,7 +67,9 @@ def one(connection: Connection, space: str, number: int) -> MergeRow | None:
 
 def every(connection: Connection, space: str, *, undone: bool = True) -> list[MergeRow]:
     """All merges, or those still in effect, newest first."""
-    wanted = _MERGE.where(*here(entity_merges, space)).order_by(entity_merges.c.number.desc())
+    wanted = _MERGE.where(*here(entity_merges, space), *BOTH_THERE[entity_merges]).order_by(
+        entity_merges.c.number.desc()
+    )
     if not undone:
         wanted = wanted.where(entity_merges.c.undone_at.is_(None))
     return [MergeRow(*row) for row in connection.execute(wanted)]
@@ -109,7 +120,7 @@ def add_pairs(connection: Connection, space: str, rows: Iterable[Mapping[str, An
 
 def every_pair(connection: Connection, space: str) -> Sequence[Row[Any]]:
     """Everything stored about pairs, in order of their numbers."""
-    wanted = select(entity_pairs).where(*here(entity_pairs, space))
+    wanted = select(entity_pairs).where(*here(entity_pairs, space), *BOTH_THERE[entity_pairs])
     return connection.execute(wanted.order_by(entity_pairs.c.low, entity_pairs.c.high)).all()
 
 
@@ -138,5 +149,6 @@ def remove_pairs(connection: Connection, space: str, pairs: Iterable[PairRow]) -
 def pairs(connection: Connection, space: str, status: Status) -> list[PairRow]:
     """The pairs awaiting a decision (flagged), or those known to be different (apart); most likely first."""
     order = (entity_pairs.c.score.desc(), entity_pairs.c.low, entity_pairs.c.high)
-    found = connection.execute(_PAIR.where(*here(entity_pairs, space, status=status)).order_by(*order))
+    these = (*here(entity_pairs, space, status=status), *BOTH_THERE[entity_pairs])
+    found = connection.execute(_PAIR.where(*these).order_by(*order))
     return [PairRow(*row) for row in found]
