@@ -7,7 +7,7 @@ import time
 import pytest
 
 from langmem_tiers import Memory, Turn
-from langmem_tiers.errors import DatabaseLocked, ForgetChanged, MissingUser
+from langmem_tiers.errors import DatabaseLocked, ForgetChanged, MissingUser, StorageError
 from langmem_tiers.testing import HashEmbedder
 from tests import engines
 
@@ -150,6 +150,27 @@ def test_a_space_that_another_process_has_open_is_not_deleted(memory):
             other.delete_user("alice", confirm=True)
         assert other.user("alice").context.settings.recall.limit == 3
     assert (memory.path / "langmem-tiers.toml").read_text() == settings
+
+
+@pytest.mark.folder
+@pytest.mark.parametrize("background", [False, True])
+def test_a_space_that_another_process_deleted_is_told_once_and_then_begun_anew(memory, background):
+    memory.close()
+    with (
+        Memory.open(memory.path, embedder=None, background=background) as there,
+        Memory.open(memory.path, embedder=None, background=False) as other,
+    ):
+        alice = there.user("alice")
+        assert CANARY in alice.recall("Which badge is mine?").block
+        other.delete_user("alice", confirm=True)
+        other.user("alice").graph.add_relation("Lena", "lives_in", "Porto")
+        with pytest.raises(StorageError, match="was deleted since it was opened"):
+            alice.graph.entities()
+        assert {each.name for each in alice.graph.entities()} == {"Lena", "Porto"}
+        alice.track([Turn(role="user", content="I am new here.", message_id="a1")], session="s")
+        assert there.flush()
+        assert CANARY not in alice.recall("Which badge is mine?").block
+        assert [each.content for each in other.user("alice").drawers()] == ["I am new here."]
 
 
 def test_whoever_works_with_a_space_is_waited_for(memory):

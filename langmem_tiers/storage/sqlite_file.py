@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -16,6 +17,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.util import LRUCache
 
 from langmem_tiers import private_files
+from langmem_tiers.errors import StorageError
 from langmem_tiers.settings import StorageSettings
 from langmem_tiers.storage import functions, seals, sqlite_recorder
 from langmem_tiers.storage.database import ENGINE, SPACE_NAME, WRITES, Database
@@ -86,6 +88,8 @@ class SqliteFile(Database):
         self._engine = _engine(path, settings)
         self.writers = queue_of(path.resolve())
         self._file: tuple[int, int] | None = None
+        self._spaces: tuple[int, int] | None = None
+        self._gone = threading.Event()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -158,15 +162,26 @@ class SqliteFile(Database):
 
     def _require_there(self) -> None:
         """Refuse to go on with a deleted file: open connections would keep reading and writing it unseen."""
-        try:
-            found = os.stat(self._path)  # noqa: PTH116 - twice as fast, at each transaction
-        except FileNotFoundError:
-            raise gone(self.path.parent) from None
-        file = (found.st_dev, found.st_ino)
-        if self._file is None:
-            self._file = file
-        elif file != self._file:
-            raise gone(self.path.parent)
+        file = _identity(self._path)
+        if self._file is None and file is not None:
+            self._file, self._spaces = file, _identity(str(self.path.parent.parent))
+        elif file is None or file != self._file:
+            raise self._deleted()
+
+    def _deleted(self) -> StorageError:
+        """Why there is no going on: the whole memory is gone, or only this space, which may then be begun anew."""
+        if self._spaces is None or _identity(str(self.path.parent.parent)) != self._spaces:
+            return gone(self.path.parent)
+        self._gone.set()
+        return StorageError(
+            f"The space in {self.path.parent} was deleted since it was opened.",
+            way_out="Nothing was stored. Repeat the call: it is opened anew, empty if nobody put it back.",
+        )
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the space was found deleted."""
+        return self._gone.is_set()
 
     def backup(self, target: Path, advance: Callable[[int, int], None] | None = None) -> None:
         """Copy the whole database to `target`, as it is at one moment, while others keep writing.
@@ -367,6 +382,15 @@ def _wait_for_locks(connection: PoolProxiedConnection, patience: float) -> None:
 def _use_wal(cursor: sqlite3.Cursor, patience: float) -> None:
     """Switch to the write-ahead log. SQLite's busy timeout does not cover two processes creating a file at once."""
     _insist(cursor.execute, "PRAGMA journal_mode=WAL", patience)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file or folder is there: another one in its place has another identity. None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - twice as fast, at each transaction
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _insist(execute: Callable[[str], Any], statement: str, patience: float) -> None:
