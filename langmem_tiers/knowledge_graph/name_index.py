@@ -112,7 +112,8 @@ def _changed(
     fresh = dict(held)
     for key in out.keys() | into.keys():
         stay = [number for number in held.get(key, ()) if number not in out.get(key, ())]
-        entities = (*stay, *(number for number in into.get(key, ()) if number not in stay))
+        # In the order of an index that is built anew, whatever changed before.
+        entities = tuple(sorted({*stay, *into.get(key, ())}))
         if entities:
             fresh[key] = entities
         else:
