@@ -281,6 +281,20 @@ def test_of_two_with_one_name_each_process_names_the_same_first(tmp_path):
 
 
 @pytest.mark.folder
+def test_of_two_that_are_spelled_alike_each_process_names_the_same_first(tmp_path):
+    with opened(tmp_path / "memory") as memory:
+        graph = memory.user("alice").graph
+        graph.add_entity("Morrin")
+        graph.add_entity("Tolvyn")
+        assert len(graph.resolve("Tolvn").matches) == 1
+        graph.add_entity("Morrin", aliases=["Tolvin"])
+        with opened(tmp_path / "memory") as other:
+            asked = (graph, other.user("alice").graph)
+            seen = [[each.entity.name for each in one.resolve("Tolvn").matches] for one in asked]
+        assert seen == [["Morrin", "Tolvyn"]] * 2
+
+
+@pytest.mark.folder
 def test_a_process_that_dies_leaves_a_graph_that_is_made_whole(folder, offline_environment):
     die = "__import__('os')._exit(0)"
     write = 'graph.add_relation("Person 8", "lives in", "Berlin")'

@@ -293,7 +293,7 @@ def _like(view: GraphView, mention: str) -> list[_Found]:
     for number in _having(view, words(mention)):
         if number not in found or found[number].score < _PART:
             found[number] = _Found(number, "fuzzy", _PART, clear=view.entities[number].type == "person")
-    ordered = sorted(found.values(), key=lambda each: -each.score)
+    ordered = sorted(found.values(), key=lambda each: (-each.score, each.entity))
     close = len(ordered) > 1 and ordered[1].score > ordered[0].score - _MARGIN
     # Only the first one may be meant, and only if no other is about as similar.
     return [each if not place and not close else replace(each, clear=False) for place, each in enumerate(ordered)]

@@ -53,10 +53,10 @@ class Spellings:
 
     def _candidates(self, name: str) -> list[str]:
         if len(self._names) <= _SINGLY:
-            return list(self._names)
+            return sorted(self._names)  # the same order in every process, for names that are equally similar
         pairs, late = self._made()
         best = _nearest(pairs, name)
-        return [known for known in {*best, *late} if known in self._names]
+        return sorted(known for known in {*best, *late} if known in self._names)
 
     def _made(self) -> tuple[_Pairs, frozenset[str]]:
         with self._lock:
