@@ -47,7 +47,7 @@ from langmem_tiers.storage.chroma_client import Named
 from langmem_tiers.storage.keyword import ALL, drawers
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.shared_collection import seated
-from langmem_tiers.testing import FrozenClock, HashEmbedder
+from langmem_tiers.testing import FrozenClock, HashEmbedder, ScriptedChatModel
 from tests import engines, servers
 from tests.graphing import ask, chat_graph, run, texts
 from tests.meanings import Meanings
@@ -865,6 +865,14 @@ def test_counts_and_checks_need_no_second_connection_while_they_hold_one(postgre
     with opened(address, settings=IMPATIENT) as memory:
         assert memory.user("alice").stats().drawers == 1
         assert "vectors" in {each.check for each in memory.user("alice").doctor()}
+
+
+def test_the_background_needs_no_second_connection_while_it_holds_one(postgres, address):
+    with opened(address) as memory:
+        memory.user("alice").knowledge.save("prefers tea")
+    postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 1")
+    with opened(address, settings=IMPATIENT, model=ScriptedChatModel(responses=["no JSON"])) as memory:
+        assert memory.user("alice").flush()
 
 
 def test_recalls_that_read_shared_spaces_too_do_not_wait_for_each_others_connections(address):

@@ -176,7 +176,7 @@ class EnrichJob:
     def due(self, connection: Connection) -> int | None:
         """When there is an entry to enrich, in UTC milliseconds, possibly in the past; None if never at present."""
         enricher = self.enricher
-        task = None if enricher is None else enricher.next_task()
+        task = None if enricher is None else enricher.waiting(connection)
         return None if task is None or enricher is None else enricher.due(task)
 
     def step(self, stop: Callable[[], bool]) -> bool:

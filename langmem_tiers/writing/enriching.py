@@ -31,6 +31,8 @@ from langmem_tiers.telemetry.logs import say
 from langmem_tiers.writing.enriching_reply import Checked, Ordered, Part, check, prompt
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from langmem_tiers.context import SpaceContext
 
 log = logging.getLogger(__name__)
@@ -82,13 +84,17 @@ class Enricher:
     def next_task(self) -> Task | None:
         """The next entry to enrich; unsuitable entries are skipped for good."""
         with self.store.reading() as connection:
-            task = progress.next_to_enrich(connection, self.store.key, paths=_PATHS)
+            task = self.waiting(connection)
             after = progress.enriched_upto(connection, self.store.key)
             newest = entries.newest(connection, self.store.key)
         if task is None and newest > after:
             with self.store.writing() as connection:
                 progress.note_enriched(connection, self.store.key, newest, after=after)
         return task
+
+    def waiting(self, connection: Connection) -> Task | None:
+        """The next entry to enrich, for whoever only wants to know."""
+        return progress.next_to_enrich(connection, self.store.key, paths=_PATHS)
 
     def due(self, task: Task) -> int:
         """When the entry may be enriched, in UTC milliseconds; may be in the past."""
