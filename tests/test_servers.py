@@ -6,6 +6,7 @@ Runs over servers of its own, which it may stop, with `make test-servers`.
 import logging
 import os
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -46,6 +47,7 @@ from langmem_tiers.storage import change_log, chroma_client, chroma_server, embe
 from langmem_tiers.storage.chroma_client import Named
 from langmem_tiers.storage.keyword import ALL, drawers
 from langmem_tiers.storage.notes import NoteText
+from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.storage.shared_collection import seated
 from langmem_tiers.testing import FrozenClock, HashEmbedder, ScriptedChatModel
 from tests import engines, servers
@@ -886,6 +888,21 @@ def test_recalls_that_read_shared_spaces_too_do_not_wait_for_each_others_connect
             return [bool(user.recall(f"{BADGE} {number}", threshold=0).items) for number in range(3)]
 
         assert list(clients.map(asked, users)) == [[True] * 3] * 40
+
+
+def test_a_connection_given_back_while_the_server_refuses_another_one_is_there_for_the_next():
+    def made():
+        if pool.checkedout() == 3:
+            second.close()
+            raise psycopg.OperationalError("sorry, too many clients already")
+        return sqlite3.connect(":memory:")
+
+    pool = FairPool(made, pool_size=3, max_overflow=0, timeout=0.2, reset_on_return=None)
+    with closing(pool.connect()):
+        second = pool.connect()
+        with closing(pool.connect()) as third:
+            assert third.is_valid
+    pool.dispose()
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class FairPool(QueuePool):
             try:
                 return super()._do_get()
             except BaseException as error:
-                if not (errors.says_full(error) and self._turns.give_up()):
+                if not (errors.says_full(error) and self._turns.give_up(idle=self.checkedin())):
                     self._turns.give()
                     raise
             first = True  # it has waited already
@@ -155,14 +155,18 @@ class _Turns:
                 self._free += 1
                 self._held -= 1
 
-    def give_up(self) -> bool:
-        """End a turn that nobody is to have for a while; False, and nothing is done, if no other one is held."""
+    def give_up(self, *, idle: int) -> bool:
+        """End a turn that nobody is to have for a while; False, and nothing is done, if no other one is held.
+
+        So many connections are `idle`: one may have been given back since the server refused another.
+        """
         with self._lock:
             if self._held < 2:
                 return False
             self._held -= 1
-            # Nor those that nobody has had: there is no room for them either.
-            self._given_up += 1 + self._free
-            self._free = 0
+            # Nor those for which there is no connection: there is no room for them either.
+            left = min(self._free, idle)
+            self._given_up += 1 + self._free - left
+            self._free = left
             self._until = monotonic() + _AGAIN
             return True
