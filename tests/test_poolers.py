@@ -103,6 +103,20 @@ def test_behind_a_pooler_with_few_connections_many_threads_write_and_recall(post
 
 
 @by_pooler
+def test_behind_a_pooler_with_few_connections_recalls_that_read_shared_spaces_too_follow_each_other(postgres):
+    with (
+        pooler(postgres, pool=2) as between,
+        postgres.new_database() as direct,
+        opened(between.address(direct.rsplit("/", 1)[1])) as memory,
+        ThreadPoolExecutor(12) as clients,
+    ):
+        said(memory.space("teams/research"), "The badge of the archive is kz77qx41.")
+        users = [memory.user(f"user{number}", fallbacks=["teams/research"]) for number in range(12)]
+        found = clients.map(lambda user: user.recall("What is the badge of the archive?", threshold=0).items, users)
+        assert all(found)
+
+
+@by_pooler
 def test_whoever_gets_no_connection_of_a_pooler_is_told_and_keeps_nobody_else_waiting(postgres):
     hasty = Settings(storage=StorageSettings(busy_timeout=0.1))
     with postgres.new_database() as direct, pooler(postgres, pool=1) as between:

@@ -890,6 +890,22 @@ def test_recalls_that_read_shared_spaces_too_do_not_wait_for_each_others_connect
         assert list(clients.map(asked, users)) == [[True] * 3] * 40
 
 
+def test_recalls_that_read_shared_spaces_too_share_the_few_connections_that_a_server_has_room_for(postgres, address):
+    with opened(address) as memory:
+        for name in ("teams/research", *(f"users/user{number}" for number in range(24))):
+            said(memory.space(name), BADGE)
+    postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 3")
+    with opened(address) as memory, ThreadPoolExecutor(24) as clients:
+        users = [memory.user(f"user{number}", fallbacks=["teams/research"]) for number in range(24)]
+        together = threading.Barrier(24)
+
+        def asked(user):
+            together.wait()
+            return [bool(user.recall(f"{BADGE} {number}", threshold=0).items) for number in range(3)]
+
+        assert list(clients.map(asked, users)) == [[True] * 3] * 24
+
+
 def test_a_connection_given_back_while_the_server_refuses_another_one_is_there_for_the_next():
     def made():
         if pool.checkedout() == 3:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
@@ -94,28 +93,28 @@ class Connections(Protocol):
 
     where: str
 
-    def several(self, number: int) -> AbstractContextManager[None]:
-        """Have so many for this thread, which holds none yet, to take them during the block.
+    def several(self) -> AbstractContextManager[None]:
+        """Let this thread, which has none yet, take several during the block; others do that before or after it.
 
         Raises:
-            ServerBusy: there were not so many in time.
+            ServerBusy: its turn did not come in time.
         """
 
 
 @contextmanager
 def room_for(databases: Sequence[Database]) -> Iterator[None]:
-    """Have a connection to each of several databases, to begin a transaction on each during the block.
+    """Have the right to begin a transaction on each of several databases during the block, and do no more in it.
 
     Whoever held one while waiting for the next could wait for somebody who does the same.
 
     Raises:
-        ServerBusy: there were not so many in time.
+        ServerBusy: there was no room in time.
     """
-    wanted = Counter(each.connections for each in databases if each.connections is not None)
+    wanted = [each.connections for each in databases if each.connections is not None]
     with ExitStack() as stack:
-        if wanted.total() > 1:
-            for connections in sorted(wanted, key=lambda each: each.where):  # in the same order for all
-                stack.enter_context(connections.several(wanted[connections]))
+        if len(wanted) > 1:
+            for connections in sorted(set(wanted), key=lambda each: each.where):  # in the same order for all
+                stack.enter_context(connections.several())
         yield
 
 

@@ -28,39 +28,24 @@ class FairPool(QueuePool):
 
     def __init__(self, creator: Any, *, pool_size: int, max_overflow: int, **options: Any) -> None:
         super().__init__(creator, pool_size=pool_size, max_overflow=max_overflow, **options)
-        self._most = pool_size + max_overflow
-        self._turns = _Turns(self._most)
-        self._collecting = threading.Lock()
-        self._own = _OwnTurns()
+        self._turns = _Turns(pool_size + max_overflow)
+        self._line = _Line()
 
     @contextmanager
-    def several(self, number: int) -> Iterator[None]:
-        """Have so many connections for this thread, which holds none yet, to take them one by one during the block.
+    def several(self) -> Iterator[None]:
+        """Let this thread, which has no connection yet, take several during the block and begin transactions on them.
 
-        Threads that each held one and waited for another would wait for each other. Only one at a time collects turns,
-        while those who need no more than they have go on and give theirs back.
+        Threads that each held one and waited for another would wait for each other. Only one at a time takes several,
+        while those who have all that they need go on and give theirs back: also where the server, or a pooler, has
+        fewer connections than the pool.
 
         Raises:
-            PoolTimeout: there were not so many in time.
+            PoolTimeout: its turn did not come in time.
         """
-        until = monotonic() + self._timeout
-        if not self._collecting.acquire(timeout=self._timeout):
-            raise self._no_connection()
-        try:
-            try:
-                for _ in range(min(number, self._most)):
-                    if not self._turns.take(until - monotonic()):
-                        raise self._no_connection()
-                    self._own.number += 1
-            finally:
-                self._collecting.release()
+        with self._line.turn(self._timeout) as came:
+            if not came:
+                raise self._no_connection()
             yield
-        finally:
-            self._give_own()
-
-    def _give_own(self) -> None:
-        while self._own.use():
-            self._turns.give()
 
     def _no_connection(self) -> PoolTimeout:
         return PoolTimeout(f"no connection within {self._timeout:g} s")
@@ -68,7 +53,7 @@ class FairPool(QueuePool):
     def _do_get(self) -> ConnectionPoolEntry:
         until = monotonic() + self._timeout
         first = False
-        while self._own.use() or self._turns.take(until - monotonic(), first=first):
+        while self._turns.take(until - monotonic(), first=first):
             try:
                 return super()._do_get()
             except BaseException as error:
@@ -85,17 +70,26 @@ class FairPool(QueuePool):
             self._turns.give()
 
 
-class _OwnTurns(threading.local):
-    """The turns that a thread has and did not use yet."""
+class _Line:
+    """Threads that follow each other, first come, first served."""
 
-    number = 0
+    def __init__(self) -> None:
+        self._there: dict[threading.Event, None] = {}  # in the order in which they came
 
-    def use(self) -> bool:
-        """Use one; False if there is none."""
-        if not self.number:
-            return False
-        self.number -= 1
-        return True
+    @contextmanager
+    def turn(self, patience: float) -> Iterator[bool]:
+        """Wait for the turn, and hold it during the block; False if it did not come within `patience` seconds."""
+        called = threading.Event()
+        try:
+            self._there[called] = None
+            yield self._first() is called or called.wait(patience) or self._first() is called
+        finally:  # also if Ctrl-C comes while it waits
+            self._there.pop(called, None)
+            if (following := self._first()) is not None:
+                following.set()
+
+    def _first(self) -> threading.Event | None:
+        return next(iter(tuple(self._there)), None)  # a copy: others come and go
 
 
 class _Turns:

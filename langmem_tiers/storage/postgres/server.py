@@ -127,11 +127,11 @@ class _Connections:
         self.where = where
 
     @contextmanager
-    def several(self, number: int) -> Iterator[None]:
-        """Have so many for this thread, which holds none yet, to take them during the block."""
+    def several(self) -> Iterator[None]:
+        """Let this thread, which has none yet, take several during the block."""
         pool = self._engine.pool
         assert isinstance(pool, FairPool)
-        with translated(self.where), pool.several(number):
+        with translated(self.where), pool.several():
             yield
 
 
