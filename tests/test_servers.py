@@ -921,6 +921,19 @@ def test_a_connection_given_back_while_the_server_refuses_another_one_is_there_f
     pool.dispose()
 
 
+def test_a_receipt_that_is_stored_behind_a_reply_needs_no_second_connection_for_shared_spaces(postgres, address):
+    with opened(address, settings=IMPATIENT) as memory:
+        said(memory.space("teams/research"), BADGE)
+        alice = memory.user("alice", fallbacks=["teams/research"])
+        postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 3")
+        with alice.context.open() as store, ExitStack() as held:
+            with store.writing(), ThreadPoolExecutor() as clients:
+                recalled = clients.submit(alice.recall, BADGE, threshold=0).result()
+                for _ in range(2):
+                    held.enter_context(store.reading())
+            assert recalled.receipt.number == 1
+
+
 @pytest.mark.parametrize(
     ("state", "told"),
     [("53200", "has no memory left"), ("53400", "A limit"), ("58030", "could not read or write its files")],

@@ -72,8 +72,9 @@ class ReceiptKeeping(UnstoredRecall):
         """
         if self._store.database.writers.later.waiting():
             raise DatabaseLocked("The memory is locked: earlier receipts wait for that.")
-        databases = [each.database for each in (self._store, *self._others)]
-        with room_for(databases), self._store.writing(durable=False, hurried=True) as connection:
+        # Of several databases; within one, no second connection is needed.
+        databases = {each.database.connections: each.database for each in (self._store, *self._others)}
+        with room_for([*databases.values()]), self._store.writing(durable=False, hurried=True) as connection:
             self.write(connection)
         return self._result
 
@@ -94,7 +95,7 @@ class ReceiptKeeping(UnstoredRecall):
     def write(self, connection: Connection) -> None:
         """Store it in a transaction, unless the same call was stored first, or something was deleted."""
         self._result = None
-        if any(self._deletions_of(other) != self.deletions[other.name] for other in self._others):
+        if any(_deletions_of(other, connection) != self.deletions[other.name] for other in self._others):
             return
         key, call, kept, after = self._store.key, self.call, self.kept, self._after
         deletions = self.deletions[self._store.name]
@@ -132,10 +133,10 @@ class ReceiptKeeping(UnstoredRecall):
         """Let the stores be closed."""
         self._open.close()
 
-    @staticmethod
-    def _deletions_of(store: SpaceStore) -> int:
-        with store.reading() as connection:
-            return purging.wanted(connection, store.key)
+
+def _deletions_of(store: SpaceStore, beside: Connection) -> int:
+    with store.database.beside(beside) as connection:
+        return purging.wanted(connection, store.key)
 
 
 def with_outcome(receipt: Receipt, kept: int | KeptRecall | None, spent: Mapping[str, float]) -> Receipt:

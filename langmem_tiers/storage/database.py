@@ -52,6 +52,17 @@ class Database(ABC):
             StorageError: they cannot be read, or the space was deleted or replaced since it was opened.
         """
 
+    def beside(self, connection: Connection) -> AbstractContextManager[Connection]:
+        """A connection that sees the records as of now, for whoever is in a transaction on another space.
+
+        It is the same one if it leads here: whoever held one while waiting for a second could wait for somebody who
+        does the same. The other space is not seen during the block; after an error, the transaction is to be ended.
+
+        Raises:
+            StorageError: they cannot be read, or the space was deleted or replaced since it was opened.
+        """
+        return self.reading()
+
     @abstractmethod
     def writing(self, *, durable: bool = True, hurried: bool = False) -> AbstractContextManager[Connection]:
         """A connection whose changes are committed together at the end of the block, or not at all.

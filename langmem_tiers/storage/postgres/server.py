@@ -58,6 +58,8 @@ _OF_SPACE = "FROM spaces WHERE space = :space FOR NO KEY UPDATE"
 _HOLD = Prepared(text(f"SELECT token, {work_queue.CALLS} {_OF_SPACE}"))
 _HOLD_QUIETLY = Prepared(text(f"SELECT token, false {_OF_SPACE}"))
 
+_TOKEN = Prepared(text("SELECT token FROM spaces WHERE space = :space"))
+
 # What a connection carries beside its space: what is before the names of all spaces.
 _PREFIX = "prefix"
 _RELAXED = "SET LOCAL synchronous_commit = off"
@@ -360,6 +362,20 @@ class PostgresRecords(Database):
         with translated(self.where), self._reader.begin() as connection:
             self._require_same(answered(connection))
             yield connection
+
+    @contextmanager
+    def beside(self, connection: Connection) -> Iterator[Connection]:
+        """The same connection, if it leads to this server; see `Database.beside`."""
+        if connection.engine.pool is not self._reader.pool:
+            with self.reading() as own:
+                yield own
+            return
+        with translated(self.where):
+            _SEEN_FROM.rows(connection, space=self.space)
+            rows = _TOKEN.rows(connection, space=self.space)
+            self._require_same(rows[0] if rows else None)
+            yield connection
+            _SEEN_FROM.rows(connection, space=space_of(connection))
 
     @contextmanager
     def writing(self, *, durable: bool = True, hurried: bool = False) -> Iterator[Connection]:
