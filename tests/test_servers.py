@@ -23,6 +23,7 @@ import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import ListNamespacesOp, SearchOp
 from sqlalchemy import event, text
 
 from langmem_tiers import Health, Memory, RecallSettings, Settings, Turn
@@ -875,6 +876,15 @@ def test_the_background_needs_no_second_connection_while_it_holds_one(postgres, 
     postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 1")
     with opened(address, settings=IMPATIENT, model=ScriptedChatModel(responses=["no JSON"])) as memory:
         assert memory.user("alice").flush()
+
+
+def test_a_batch_that_reads_all_spaces_twice_needs_no_second_connection_while_it_holds_one(postgres, address):
+    with opened(address) as memory:
+        TieredStore(memory).put(("memories", "alice"), "1", {"content": BADGE})
+    postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 1")
+    with opened(address, settings=IMPATIENT) as memory:
+        found = TieredStore(memory).batch([ListNamespacesOp(), SearchOp(("memories",))])
+        assert (found[0], found[1][0].key) == ([("memories", "alice")], "1")
 
 
 def test_recalls_that_read_shared_spaces_too_do_not_wait_for_each_others_connections(address):

@@ -202,20 +202,25 @@ class Looks(ExitStack):
 
     def each(self, names: Sequence[str] | None) -> Iterator[SpaceLook]:
         """Those of these spaces that exist, each until the next one is asked for; without names all of them."""
+        if names is None:
+            self._leave()  # to list them takes a connection: whoever held one could wait for others who do
         looks = (self._look(context) for context in self._caller.readable(names))
         return (look for look in looks if look is not None)
 
     def _look(self, context: "SpaceContext") -> SpaceLook | None:
         if self._held is not None and self._held.name == context.name:
             return self._held
-        self._held = None
-        self.close()
+        self._leave()
         if context.exists():
             store = self.enter_context(context.open())
             connection = self.enter_context(store.reading())
             settings = context.settings.recall
             self._held = SpaceLook(context.name, store, moment(connection, store.key), settings, self._alive_at)
         return self._held
+
+    def _leave(self) -> None:
+        self._held = None
+        self.close()
 
 
 @dataclass(frozen=True)
