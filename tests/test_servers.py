@@ -916,6 +916,17 @@ def test_recalls_that_read_shared_spaces_too_share_the_few_connections_that_a_se
         assert list(clients.map(asked, users)) == [[True] * 3] * 24
 
 
+def test_a_recall_that_reads_more_spaces_than_there_are_connections_says_so_at_once(address):
+    with opened(address) as memory:
+        names = [f"teams/team{number}" for number in range(16)]
+        for name in names:
+            said(memory.space(name), BADGE)
+        with pytest.raises(StorageError, match=r"17 spaces .* 16 connections") as refused:
+            memory.user("alice", fallbacks=names).recall(BADGE, threshold=0)
+        assert not isinstance(refused.value, ServerBusy)
+        assert memory.user("alice", fallbacks=names[1:]).recall(BADGE, threshold=0).receipt.number == 1
+
+
 def test_a_connection_given_back_while_the_server_refuses_another_one_is_there_for_the_next():
     def made():
         if pool.checkedout() == 3:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
@@ -104,11 +105,12 @@ class Connections(Protocol):
 
     where: str
 
-    def several(self) -> AbstractContextManager[None]:
-        """Let this thread, which has none yet, take several during the block; others do that before or after it.
+    def several(self, number: int) -> AbstractContextManager[None]:
+        """Let this thread, which has none yet, take so many during the block; others do that before or after it.
 
         Raises:
             ServerBusy: its turn did not come in time.
+            StorageError: there are never so many.
         """
 
 
@@ -120,12 +122,13 @@ def room_for(databases: Sequence[Database]) -> Iterator[None]:
 
     Raises:
         ServerBusy: there was no room in time.
+        StorageError: there are never so many connections.
     """
-    wanted = [each.connections for each in databases if each.connections is not None]
+    wanted = Counter(each.connections for each in databases if each.connections is not None)
     with ExitStack() as stack:
-        if len(wanted) > 1:
-            for connections in sorted(set(wanted), key=lambda each: each.where):  # in the same order for all
-                stack.enter_context(connections.several())
+        if wanted.total() > 1:
+            for connections in sorted(wanted, key=lambda each: each.where):  # in the same order for all
+                stack.enter_context(connections.several(wanted[connections]))
         yield
 
 

@@ -28,7 +28,8 @@ class FairPool(QueuePool):
 
     def __init__(self, creator: Any, *, pool_size: int, max_overflow: int, **options: Any) -> None:
         super().__init__(creator, pool_size=pool_size, max_overflow=max_overflow, **options)
-        self._turns = _Turns(pool_size + max_overflow)
+        self.most = pool_size + max_overflow
+        self._turns = _Turns(self.most)
         self._line = _Line()
 
     @contextmanager

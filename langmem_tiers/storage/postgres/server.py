@@ -129,10 +129,15 @@ class _Connections:
         self.where = where
 
     @contextmanager
-    def several(self) -> Iterator[None]:
-        """Let this thread, which has none yet, take several during the block."""
+    def several(self, number: int) -> Iterator[None]:
+        """Let this thread, which has none yet, take so many during the block."""
         pool = self._engine.pool
         assert isinstance(pool, FairPool)
+        if number > pool.most:  # it would keep all others waiting until it fails
+            raise StorageError(
+                f"A call is to read {number} spaces in {self.where}, and a process has {pool.most} connections.",
+                way_out=f"Name no more than {pool.most - 1} fallbacks.",
+            )
         with translated(self.where), pool.several():
             yield
 
