@@ -130,7 +130,8 @@ def test_closing_the_memory_waits_for_receipts(memory, alice, tmp_path):
         found = alice.recall(QUESTION, session="t")
     memory.close()
     assert found.receipt.number == 1
-    assert Memory.open(tmp_path / "memory", embedder=None, background=False).user("alice").stats().recalls == 1
+    with Memory.open(tmp_path / "memory", embedder=None, background=False) as again:
+        assert again.user("alice").stats().recalls == 1
 
 
 def test_who_writes_itself_gets_the_reply_and_no_receipt(memory, alice, caplog):
