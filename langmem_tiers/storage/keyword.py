@@ -155,7 +155,7 @@ _KEPT, _KEPT_A_DRAWER = 4_000_000, 16
 _LIST = 40
 _NOTHING: Held = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 # So many drawers that are no longer found are taken out of lists one by one; beyond that, lists are read again.
-_GONE = 1000
+_MOST_GONE = 1000
 _KINDS: set[change_log.Kind] = {
     "drawers.added",
     "drawers.filed",
@@ -256,7 +256,7 @@ class Postings:
             self._filed = max(self._filed, change.until)
         elif change.kind == "drawers.added" and change.subject > self._newest:
             self._newest = change.until
-        elif change.kind in change_log.OUT_OF_INDEX and len(self._gone) < _GONE:
+        elif change.kind in change_log.OUT_OF_INDEX and len(self._gone) < _MOST_GONE:
             self._gone.append(change.subject)
         else:  # an old drawer was reinstated, or got other words
             self._lists.clear()
