@@ -888,16 +888,9 @@ def test_a_batch_that_reads_all_spaces_twice_needs_no_second_connection_while_it
 
 
 def test_recalls_that_read_shared_spaces_too_do_not_wait_for_each_others_connections(address):
-    with opened(address) as memory, ThreadPoolExecutor(40) as clients:
+    with opened(address) as memory:
         said(memory.space("teams/research"), BADGE)
-        users = [memory.user(f"user{number}", fallbacks=["teams/research"]) for number in range(40)]
-        together = threading.Barrier(40)
-
-        def asked(user):
-            together.wait()
-            return [bool(user.recall(f"{BADGE} {number}", threshold=0).items) for number in range(3)]
-
-        assert list(clients.map(asked, users)) == [[True] * 3] * 40
+        assert _all_find_what_the_team_said(memory, 40)
 
 
 def test_recalls_that_read_shared_spaces_too_share_the_few_connections_that_a_server_has_room_for(postgres, address):
@@ -905,15 +898,21 @@ def test_recalls_that_read_shared_spaces_too_share_the_few_connections_that_a_se
         for name in ("teams/research", *(f"users/user{number}" for number in range(24))):
             said(memory.space(name), BADGE)
     postgres.as_superuser(f"ALTER DATABASE {address.rpartition('/')[2]} CONNECTION LIMIT 3")
-    with opened(address) as memory, ThreadPoolExecutor(24) as clients:
-        users = [memory.user(f"user{number}", fallbacks=["teams/research"]) for number in range(24)]
-        together = threading.Barrier(24)
+    with opened(address) as memory:
+        assert _all_find_what_the_team_said(memory, 24)
 
-        def asked(user):
-            together.wait()
-            return [bool(user.recall(f"{BADGE} {number}", threshold=0).items) for number in range(3)]
 
-        assert list(clients.map(asked, users)) == [[True] * 3] * 24
+def _all_find_what_the_team_said(memory, count):
+    """Whether so many users, who recall three times each at the same time, find what is in the space of their team."""
+    users = [memory.user(f"user{number}", fallbacks=["teams/research"]) for number in range(count)]
+    together = threading.Barrier(count)
+
+    def asked(user):
+        together.wait()
+        return [bool(user.recall(f"{BADGE} {number}", threshold=0).items) for number in range(3)]
+
+    with ThreadPoolExecutor(count) as clients:
+        return list(clients.map(asked, users)) == [[True] * 3] * count
 
 
 def test_a_recall_that_reads_more_spaces_than_there_are_connections_says_so_at_once(address):
