@@ -40,7 +40,7 @@ DOORS := $(wildcard tests/test_nodes*.py) $(patsubst %,tests/test_%.py,agent mid
 SERVERS := $(patsubst %,tests/test_%.py, \
 	servers poolers server_commands server_copies server_kills spread workers moving compose examples_service \
 	telemetry_otel track recall recall_statements write_statements isolation many_users leaving deleting_spaces \
-	flush)
+	flush trips)
 # What runs over servers too: the doors of a memory, its commands and pages of its panel. Not here are single files of the
 # sources, pure functions, the files of a folder, and what blocks the event loop, as that is not seen in psycopg.
 FRONT_DOOR := $(SERVERS) $(patsubst %,tests/test_%.py, \

@@ -6,7 +6,7 @@ drawer and step took longer than the search.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from math import isnan
@@ -29,6 +29,7 @@ from langmem_tiers.recall.sources import Key, SpaceSnapshot
 from langmem_tiers.recall.telemetry import Stopwatch
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.drawers import DrawerFacts
+from langmem_tiers.storage.trips import Trip, one_trip
 
 if TYPE_CHECKING:
     from langmem_tiers.storage.drawer_columns import Rows
@@ -76,6 +77,10 @@ class ByWords:
 def by_words(source: SpaceSnapshot, query: Query, request: RecallRequest) -> ByWords:
     """What contains a word of the query."""
     later, only, wanted = _said_later(source), _only(source, request), request.settings.candidates
+    with one_trip(source.connection) as trip:
+        trip.ask(source.store.words.holding, source.drawers_at, query.terms)
+        # What is known is searched later on.
+        source.store.notes.ask_ahead(trip, source.moment, query.terms)
     covered = coverage(*source.store.words.holding(source.drawers_at, query.terms), codes(query.terms))
     found = ByWords(covered=covered, hits={}, later=later, only=only)
     best = covered.best(found.most(wanted) if only is None else len(covered.numbers))
@@ -89,6 +94,7 @@ def find(
     request: RecallRequest,
     *,
     watch: Stopwatch,
+    beside: Callable[[SpaceSnapshot, Trip, Query, Vectors | None, RecallRequest], None],
     said: Mapping[str, ByWords],
     from_graph: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     needed: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
@@ -96,9 +102,9 @@ def find(
 ) -> list[FoundDrawer]:
     """All candidates, best first.
 
-    `said` is what each source's keyword search found, `from_graph` are the drawers that its graph names, with
-    their fit, `needed` those that the message needs whatever their words, `then` those said in the months asked about,
-    of which the nearest are always looked at.
+    `beside` has a trip ask for what else is about to be read. `said` is what each source's keyword search found,
+    `from_graph` are the drawers that its graph names, with their fit, `needed` those that the message needs whatever
+    their words, `then` those said in the months asked about, of which the nearest are always looked at.
 
     Raises:
         InvalidVector: the query's vector has another length than those stored.
@@ -106,7 +112,11 @@ def find(
     found: list[FoundDrawer] = []
     for source in sources:
         named = {"graph": from_graph.get(source.name, {}), "needed": needed.get(source.name, {})}
-        channels = _search(source, said[source.name], vector, request, watch, named, then.get(source.name, ()))
+
+        def ask(trip: Trip, source: SpaceSnapshot = source) -> None:
+            beside(source, trip, query, vector, request)
+
+        channels = _search(source, said[source.name], vector, request, watch, named, then.get(source.name, ()), ask)
         with watch.stage("fuse"):
             found += _ranked(source, channels, query, request)
     if len(sources) > 1:
@@ -146,6 +156,7 @@ def _search(
     watch: Stopwatch,
     named: Mapping[str, Mapping[int, float]],
     then: Sequence[int],
+    ask: Callable[[Trip], None],
 ) -> _Channels:
     """Ask every channel; none gates another, and each then scores what the others found."""
     store, at, settings = source.store, source.drawers_at, request.settings
@@ -163,12 +174,20 @@ def _search(
     near = [drawer for drawer, similarity in similar.items() if similarity >= settings.min_similarity]
     with watch.stage("look_up"):
         found = {*said.hits, *near, *(number for each in named.values() for number in each)}
-        rows = store.columns.rows(at, found if only is None else found & only)
+        found = found if only is None else found & only
+        with one_trip(source.connection) as trip:
+            # What was said just before them too, as the numbers have it, which most are right about.
+            others = set() if trip.idle else found.union(number - 1 for number in found) - similar.keys() - {0}
+            trip.ask(store.columns.rows, at, found)
+            if index is not None and vector is not None and others:
+                trip.ask(index.similarities, at, vector, others)
+            ask(trip)
+        rows = store.columns.rows(at, found)
     judged = np.concatenate([rows.numbers, rows.previous])
     with watch.stage("vector"):
-        others = set(judged.tolist()) - similar.keys() - {0}
-        if index is not None and vector is not None and others:
-            similar = index.similarities(at, vector, others) | similar
+        if index is not None and vector is not None:
+            for these in (others, set(judged.tolist()) - similar.keys() - others - {0}):
+                similar = (index.similarities(at, vector, these) if these else {}) | similar
     with watch.stage("fuse"):
         # If the keyword search found anything, not being found is a 0 as well.
         keyword = covered.of(judged) if len(covered.numbers) else np.full(len(judged), np.nan)

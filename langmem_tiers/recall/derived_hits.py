@@ -35,6 +35,7 @@ from langmem_tiers.settings import RecallLayer
 from langmem_tiers.storage import documents, entries, episodes, items, notes
 from langmem_tiers.storage.documents import Written
 from langmem_tiers.storage.note_index import NoteHit
+from langmem_tiers.storage.trips import Trip, one_trip
 from langmem_tiers.trust.safety import lowers
 from langmem_tiers.types import KnownCandidate, KnownItem, KnownKind, KnownVerdict
 
@@ -155,6 +156,22 @@ def find(
         # Plans and wishes are no part of what was done.
         found = [known for known in found if known.needed or not is_undone(known.text)]
     return sorted(found, key=_order)
+
+
+def begin(sources: Sequence[SpaceSnapshot], vector: Vectors | None, request: RecallRequest) -> None:
+    """Have servers look for what is known and near to a query, while messages are looked for; for `find`."""
+    if vector is None or not request.settings.knowledge:
+        return
+    for source in sources:
+        if source.moment.until is None:
+            source.store.notes.begin(source.moment, vector, request.settings.knowledge * LOOKED_AT)
+
+
+def ask_ahead(source: SpaceSnapshot, trip: Trip, query: Query, vector: Vectors | None, request: RecallRequest) -> None:
+    """Have a trip ask for what `find` begins with, once `begin` was called."""
+    if vector is not None and request.settings.knowledge and source.moment.until is None:
+        most = request.settings.knowledge * LOOKED_AT
+        source.store.notes.ask_ahead(trip, source.moment, query.terms, vector, most)
 
 
 def _order(known: DerivedHit) -> tuple[object, ...]:
@@ -309,6 +326,12 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     refs: dict[str, list[str]] = {}
     for hit in hits:
         refs.setdefault(hit.kind, []).append(hit.ref)
+    with one_trip(source.connection) as trip:
+        trip.ask(_entries, source, refs.get("entry"), request)
+        if "episode" in refs:
+            trip.ask(_episodes, source, refs["episode"], request)
+        if "document" in refs:
+            trip.ask(documents.written, source.connection, source.key, refs["document"])
     held = _entries(source, refs.get("entry"), request)
     at, until = to_millis(request.now), source.moment.until
     told = _episodes(source, refs["episode"], request) if "episode" in refs else {}

@@ -20,6 +20,7 @@ from langmem_tiers.recall.candidates import FoundDrawer
 from langmem_tiers.recall.request import RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.storage.drawers import DrawerFacts
+from langmem_tiers.storage.trips import one_trip
 
 # The lines whose later words are looked for, best first, and how many messages near to each are looked at.
 _LINES, _NEAREST = 2, 12
@@ -77,10 +78,19 @@ def _pairs(source: SpaceSnapshot, lines: Sequence[FoundDrawer], request: RecallR
         return
     store, numbers = source.store, [line.facts.number for line in lines]
     changing = {row.drawer for row in store.revisions.at(source.moment).rows}
+    with one_trip(source.connection) as trip:
+        trip.ask(standing.ended_by, store, source.moment, numbers, request.as_of)
+        if store.vectors is not None:
+            trip.ask(store.vectors.neighbours, source.drawers_at, numbers, _NEAREST)
     ending = standing.ended_by(store, source.moment, numbers, request.as_of)
     near = {} if store.vectors is None else store.vectors.neighbours(source.drawers_at, numbers, _NEAREST)
     fits = {number: _fits(number, near.get(number, {}), changing, ending.get(number, ())) for number in numbers}
     wanted = sorted({later for each in fits.values() for later in each})
+    with one_trip(source.connection) as trip:
+        trip.ask(store.columns.rows, source.drawers_at, wanted)
+        trip.ask(source.read, wanted)
+    if not trip.idle:  # more than is looked at; it is there now
+        source.read(wanted)
     facts = {each.number: each for each in store.columns.rows(source.drawers_at, wanted).facts()}
     for line in lines:
         for number, fit in fits[line.facts.number].items():

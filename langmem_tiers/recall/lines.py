@@ -19,6 +19,7 @@ from langmem_tiers.recall.request import Query, RecallRequest
 from langmem_tiers.recall.sources import Key, SpaceSnapshot, read_texts
 from langmem_tiers.storage import drawers
 from langmem_tiers.storage.drawers import DrawerFacts
+from langmem_tiers.storage.trips import one_trip
 from langmem_tiers.types import CandidateVerdict
 
 # The best score and match are looked for among so many of the first candidates.
@@ -48,8 +49,11 @@ class Lines:
         self._asked = frozenset(map(stem, query.terms))
         self._of_list = is_list(query.needs)
         first = fitting[:_BEST_OF]
+        self._known_before: dict[Key, DrawerFacts] = {}
         # Mostly the texts of all that turn out to be near, in one go.
-        self._texts = read_texts(sources, [found.key for found in fitting[: 2 * _BEST_OF]])
+        looked_at = fitting[: 2 * _BEST_OF]
+        self._ask_ahead(looked_at, [found for found in first if _is_reply(found)])
+        self._texts = read_texts(sources, [found.key for found in looked_at])
         leading = [found for found in first if self._may_lead(found)] or first
         self._best_score = max((found.score for found in leading), default=0.0)
         self._best_match = max((found.signals.get("match", 0.0) for found in leading), default=0.0)
@@ -150,23 +154,35 @@ class Lines:
     def _read_before(self) -> None:
         """Read what was said before those replies of the assistant that may only react to it."""
         replies = [found for found in self._near if self._may_react(found)]
-        for source in self._sources.values():
-            of_source = [found for found in replies if found.space == source.name]
-            if not of_source:
-                continue
-            rows = source.store.columns.rows(source.drawers_at, [found.facts.previous for found in of_source])
-            facts = {each.number: each for each in rows.facts()}
-            before = ((found.key, facts.get(found.facts.previous)) for found in of_source)
-            self._before |= {key: each for key, each in before if each is not None}
+        self._read_facts([found for found in replies if _previous(found) not in self._known_before])
+        known = ((found.key, self._known_before.get(_previous(found))) for found in replies)
+        self._before = {key: each for key, each in known if each is not None}
         wanted = {(space, each.number) for (space, _), each in self._before.items()}
         self._texts |= read_texts([*self._sources.values()], wanted - self._texts.keys())
 
+    def _ask_ahead(self, looked_at: Sequence[FoundDrawer], replies: Sequence[FoundDrawer]) -> None:
+        """Have servers answer in one trip what would be three: these texts, and what was said before the replies."""
+        for source in self._sources.values():
+            before = [found.facts.previous for found in replies if found.space == source.name]
+            texts = [found.facts.number for found in looked_at if found.space == source.name]
+            with one_trip(source.connection) as trip:
+                trip.ask(source.read, [*texts, *before])
+                if before:
+                    trip.ask(source.store.columns.rows, source.drawers_at, before)
+            if not trip.idle:
+                source.read([*texts, *before])
+                self._read_facts([found for found in replies if found.space == source.name])
+
+    def _read_facts(self, replies: Sequence[FoundDrawer]) -> None:
+        """Read the facts of what was said before these."""
+        for source in self._sources.values():
+            before = [found.facts.previous for found in replies if found.space == source.name]
+            for each in source.store.columns.rows(source.drawers_at, before).facts() if before else ():
+                self._known_before[source.name, each.number] = each
+
     def _may_react(self, found: FoundDrawer) -> bool:
         """Whether it is a reply of the assistant of which nothing but its words says that it adds something."""
-        facts, signals = found.facts, found.signals
-        named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
-        replies = facts.role == "assistant" and not facts.speaker and facts.previous and not facts.states & TELLS
-        return bool(replies) and not named and found.key in self._texts
+        return _is_reply(found) and found.key in self._texts
 
 
 def _beside(
@@ -186,6 +202,18 @@ def _beside(
         if other is not None and _by_others(other, line.facts):
             found[line.key] = known.get(key) or FoundDrawer(*line[:2], other, key, {}, score=line.score)
     return found
+
+
+def _is_reply(found: FoundDrawer) -> bool:
+    """Whether the assistant said it after something else, and nothing speaks for it but its words."""
+    facts, signals = found.facts, found.signals
+    named = signals.get("graph", 0.0) > 0 or signals.get("needed", 0.0) > 0
+    replies = facts.role == "assistant" and not facts.speaker and facts.previous and not facts.states & TELLS
+    return bool(replies) and not named
+
+
+def _previous(found: FoundDrawer) -> Key:
+    return found.space, found.facts.previous
 
 
 def _by_others(before: DrawerFacts, facts: DrawerFacts) -> bool:

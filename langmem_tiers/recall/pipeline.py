@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -45,6 +45,7 @@ from langmem_tiers.recall.sources import (
     Look,
     RecallSource,
     SpaceSnapshot,
+    by_source,
     read_drawers,
     read_texts,
     snapshots,
@@ -53,6 +54,7 @@ from langmem_tiers.recall.telemetry import Stopwatch, traced
 from langmem_tiers.storage import drawers, receipts
 from langmem_tiers.storage.calls import RecallCall
 from langmem_tiers.storage.receipts import KeptRecall, Shown
+from langmem_tiers.storage.trips import one_trip
 from langmem_tiers.trust import secrets
 from langmem_tiers.types import (
     Candidate,
@@ -324,8 +326,19 @@ class Recall:
         try:
             told = {each.name: own_messages.with_nearest(each, by_words.own[each.name], vector) for each in sources}
             then = {each.name: conversations.within(each, self._times) for each in sources} if self._times else {}
-            how = {"watch": self._watch, "said": by_words.said, "from_graph": behind, "needed": told, "then": then}
-            found = candidates.find(sources, self.query, vector, self._request, **how)  # type: ignore[arg-type]
+            derived_hits.begin(sources, vector, self._request)
+            found = candidates.find(
+                sources,
+                self.query,
+                vector,
+                self._request,
+                watch=self._watch,
+                beside=derived_hits.ask_ahead,
+                said=by_words.said,
+                from_graph=behind,
+                needed=told,
+                then=then,
+            )
         except (InvalidVector, ServerUnreachable) as error:
             self._go_without(vector, error)
             return self._find(sources, None, by_words)
@@ -507,8 +520,12 @@ class Recall:
         budget = self._request.token_budget - self._count(rendering.render([""], header))
         budget -= sum(tokens for _, tokens in known)
         most = self._request.item_characters(chosen.of_asked())
-        keys = [found.key for found in chosen.passed]
-        whole = read_drawers(sources, keys, vector, longer_than=min(most, default=0))
+        keys, longer_than = [found.key for found in chosen.passed], min(most, default=0)
+        for source, numbers in by_source(sources, keys):
+            with one_trip(source.connection) as trip:
+                trip.ask(source.whole, numbers, vector, longer_than)
+                trip.ask(self._over, source, numbers)
+        whole = read_drawers(sources, keys, vector, longer_than=longer_than)
         packed = rendering.pack(
             chosen.passed,
             whole,
@@ -517,7 +534,7 @@ class Recall:
             most=most,
             count=self._count,
             names=chosen.names,
-            ended=self._ended(sources, whole.drawers),
+            ended=self._ended(sources, keys, whole.drawers),
             waiting=waiting,
             best_first=best_first,
         )
@@ -533,18 +550,20 @@ class Recall:
             self._note(f"withheld: altered words in {source.name}: {altered}" if altered else None)
 
     def _ended(
-        self, sources: Sequence[SpaceSnapshot], chosen: Mapping[Key, Drawer]
+        self, sources: Sequence[SpaceSnapshot], keys: Iterable[Key], whole: Mapping[Key, Drawer]
     ) -> Callable[[Key], tuple[str, ...]]:
-        """What says that one of the chosen drawers no longer holds; found when asked, as few may fill the block."""
-        numbers = {each.name: [number for space, number in chosen if space == each.name] for each in sources}
-        as_of = self._request.as_of
-        judged = {each.name: standing.OfDrawers(each.store, each.moment, numbers[each.name], as_of) for each in sources}
+        """What says that one of these drawers no longer holds; found when asked, as few may fill the block."""
+        judged = {source.name: self._over(source, numbers) for source, numbers in by_source(sources, keys)}
 
         @cache
         def ended(key: Key) -> tuple[str, ...]:
-            return judged[key[0]].on(chosen[key]) if key in chosen else ()
+            return judged[key[0]].on(whole[key]) if key in whole else ()
 
         return ended
+
+    def _over(self, source: SpaceSnapshot, numbers: Collection[int]) -> standing.OfDrawers:
+        """What no longer holds of some drawers of a source."""
+        return standing.OfDrawers(source.store, source.moment, numbers, self._request.as_of)
 
     def _finish(self, result: RecallResult) -> Recalled:
         """Store the receipt with what was shown, and book the reranker's usage."""
@@ -628,7 +647,7 @@ class Recall:
     def _repeated(self, sources: Sequence[SpaceSnapshot], kept: KeptRecall) -> Recalled:
         numbered = [(space, which) for space, which, _, _ in kept.shown if isinstance(which, int)]
         whole = read_drawers(sources, numbered).drawers
-        over = self._ended(sources, whole)
+        over = self._ended(sources, numbered, whole)
         named = [
             ((space, which), score, tokens) for space, which, score, tokens in kept.shown if isinstance(which, str)
         ]

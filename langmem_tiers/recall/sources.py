@@ -76,12 +76,16 @@ class SpaceSnapshot:
 
     def texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Number and text of those of these drawers that are there and intact; each text is read once."""
+        self.read(numbers)
+        return ((number, text) for number in numbers if (text := self._texts[number]) is not None)
+
+    def read(self, numbers: Sequence[int]) -> None:
+        """Read the texts of these drawers."""
         new = [number for number in numbers if number not in self._texts]
         found = drawers.texts(self.connection, self.key, new) if new else {}
         for number in new:
             text = found[number][1] if number in found else None
             self._texts[number] = text if text is not None and self.is_intact(number, text) else None
-        return ((number, text) for number in numbers if (text := self._texts[number]) is not None)
 
     def whole(
         self, numbers: Sequence[int], vector: Vectors | None, longer_than: int
@@ -198,7 +202,7 @@ def read_drawers(
 ) -> WholeDrawers:
     """Drawers in full, without reading texts again; with a vector, also the nearest pieces of the longer ones."""
     found = WholeDrawers()
-    for source, numbers in _by_source(sources, wanted):
+    for source, numbers in by_source(sources, wanted):
         whole, nearest = source.whole(numbers, vector, longer_than)
         for number, drawer in whole.items():
             named = drawer if source.own else replace(drawer, pointer=source.reference(drawer.pointer))
@@ -211,12 +215,13 @@ def read_texts(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> dict[
     """What drawers say, by space and number: a fraction of the work of reading them in full."""
     return {
         (source.name, number): text
-        for source, numbers in _by_source(sources, wanted)
+        for source, numbers in by_source(sources, wanted)
         for number, text in source.texts(numbers)
     }
 
 
-def _by_source(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> Iterator[tuple[SpaceSnapshot, list[int]]]:
+def by_source(sources: Sequence[SpaceSnapshot], wanted: Iterable[Key]) -> Iterator[tuple[SpaceSnapshot, list[int]]]:
+    """The drawers of each source that has some of these, by number."""
     numbers: dict[str, list[int]] = {}
     for space, number in wanted:
         numbers.setdefault(space, []).append(number)

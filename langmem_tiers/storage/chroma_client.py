@@ -6,8 +6,9 @@ import logging
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -298,6 +299,7 @@ class ChromaServers:
     def __init__(self, addresses: Sequence[str]) -> None:
         self._servers = tuple(map(ChromaServer, addresses))
         self._holders: dict[str, ChromaServer] = {}
+        self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-search")
         self._failures = Sparing()
 
     def begin(self, name: str) -> Place:
@@ -319,6 +321,10 @@ class ChromaServers:
             ServerUnreachable: one that may have it does not answer.
         """
         return self._found(place) is not None
+
+    def meanwhile(self, search: Callable[[], T]) -> Future[T]:
+        """A search in a thread of its own."""
+        return self._threads.submit(copy_context().run, search)
 
     def query(self, place: Place, queries: Vectors, most: int) -> list[Found] | None:
         """For each query, a row of these, the nearest vectors of a collection; None if no server has that.
@@ -373,6 +379,7 @@ class ChromaServers:
 
     def close(self) -> None:
         """End their threads, and close their connections."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         for each in self._servers:
             each.close()
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import blake2b
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -91,6 +93,23 @@ class _State(NamedTuple):
     news: Sequence[Change]
 
 
+class _Search(NamedTuple):
+    """A search that a server was asked for ahead."""
+
+    queries: Vectors
+    most: int
+    answer: Future[list[Near]]
+    search: Callable[[], list[Near]]
+
+    def is_of(self, queries: Vectors, most: int) -> bool:
+        """Whether it is this one."""
+        return most == self.most and np.array_equal(queries, self.queries)
+
+    def found(self) -> list[Near]:
+        """What it found; if no thread has come to it yet, it is done here."""
+        return self.search() if self.answer.cancel() else self.answer.result()
+
+
 class Shelf(ABC):
     """One kind of vectors of a space on a Chroma server, which follow the log.
 
@@ -117,6 +136,7 @@ class Shelf(ABC):
         self._own = f"{database.shard}.{digest}{self.SUFFIX}.of.{self._mark}"
         self._all = f"{_PLACE}:{digest}"
         self._fact = f"{self._all}{self.SUFFIX}"
+        self._begun = f"begun {self._fact}"
         self._seat = database.seat
         self._asked_for: Place | None = None
 
@@ -352,8 +372,19 @@ class Shelf(ABC):
         if held is not None and self._given is None:
             say(log, _unnamed.level(_UNNAMED), "chroma_not_named", space=self._space, reason=_UNNAMED)
         place = None if held is None or self._given is None else Place.read(held)
-        on_server: Sequence[Near] = [[]] * len(queries) if place is None else self._on_server(place, queries, most)
+        on_server: Sequence[Near] = [[]] * len(queries)
+        if place is not None:
+            begun: _Search | None = moment.read.get(self._begun)
+            here = begun is not None and begun.is_of(queries, most)
+            on_server = begun.found() if begun is not None and here else self._on_server(place, queries, most)
         return [_with_known(newer, query, there, most) for query, there in zip(queries, on_server, strict=True)]
+
+    def begin(self, moment: Moment, query: Vectors, most: int) -> None:
+        """Have the server look for the nearest vectors while something else is done, until somebody asks for them."""
+        held, queries = self._state(moment).places[self.KIND], query[np.newaxis]
+        if held is not None and self._given is not None:
+            search = partial(self._on_server, Place.read(held), queries, most)
+            moment.read[self._begun] = _Search(queries, most, self._given.meanwhile(search), search)
 
     def _on_server(self, place: Place, queries: Vectors, most: int) -> list[Near]:
         """For each query the nearest vectors of the space that the server has."""

@@ -31,6 +31,7 @@ from langmem_tiers.storage.keyword import ALL, MOST_TERMS
 from langmem_tiers.storage.notes import KINDS, RECALLED, NoteKind, same_text
 from langmem_tiers.storage.schema import embeddings, notes
 from langmem_tiers.storage.statements import Prepared, here
+from langmem_tiers.storage.trips import Trip
 
 Column = NDArray[np.float64]
 _KINDS: set[change_log.Kind] = {"notes.changed", "notes.embedded"}
@@ -116,6 +117,16 @@ class Notes(Protocol):
             InvalidVector: the query's vector does not have the stored dimension.
         """
 
+    def ask_ahead(
+        self, trip: Trip, moment: Moment, terms: Sequence[str], vector: Vectors | None = None, most: int = 0
+    ) -> None:
+        """Have a trip ask for what `search` is about to ask a server: first for words, then for the best of all."""
+        return
+
+    def begin(self, moment: Moment, vector: Vectors, most: int) -> None:
+        """Have a server look for the nearest notes while something else is done, for `search`."""
+        return
+
 
 class _Held(NamedTuple):
     """A state, and the log positions of the first and the last moment known to have it."""
@@ -133,7 +144,7 @@ _BETWEEN = Prepared(
 )
 
 
-class NoteSearch:
+class NoteSearch(Notes):
     """Finds the notes of one space, which are held in memory; see `Notes`. Thread-safe."""
 
     def __init__(self, space: str, model: str | None) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
+from langmem_tiers.errors import InvalidVector, ServerUnreachable
 from langmem_tiers.language.words import codes
-from langmem_tiers.matching import Covered, coverage, matched
+from langmem_tiers.matching import Covered, Held, coverage, matched
 from langmem_tiers.settings import RecallSettings
 from langmem_tiers.storage import embedding_cache
 from langmem_tiers.storage import keyword as keyword_index
@@ -21,6 +23,7 @@ from langmem_tiers.storage.note_index import NoteHit, known
 from langmem_tiers.storage.notes import RECALLED, NoteKind, same_text
 from langmem_tiers.storage.schema import embeddings, notes
 from langmem_tiers.storage.statements import Prepared, here, listed
+from langmem_tiers.storage.trips import Trip
 
 # Notes that are compared in full for each that is wanted.
 _WIDE = 4
@@ -59,8 +62,7 @@ class ServerNotes:
         total = self._count(connection) if vectors is None else vectors.count(moment)
         if not total or not kinds:
             return []
-        wanted = [(term, *ALL) for term in terms[:MOST_TERMS]]
-        covered = coverage(keyword_index.notes.holding(connection, wanted), total, codes(terms))
+        covered = self._covered(moment, terms, total)
         wide = most * _WIDE
         while True:
             near: dict[int, float] = {}
@@ -74,6 +76,31 @@ class ServerNotes:
             if len(found) >= most or wide >= total or not may_be_more:
                 return found[:most]
             wide *= _WIDE
+
+    def ask_ahead(
+        self, trip: Trip, moment: Moment, terms: Sequence[str], vector: Vectors | None = None, most: int = 0
+    ) -> None:
+        """Have a trip ask for what `search` begins with; with a `vector`, for how well the best notes fit."""
+        if vector is not None:
+            with suppress(ServerUnreachable, InvalidVector):  # the search says so
+                trip.ask(self.search, moment, terms, vector, most)
+            return
+        trip.ask(_holding, moment.connection, terms)
+        if self._vectors is not None:
+            trip.ask(self._vectors.count, moment)
+
+    def begin(self, moment: Moment, vector: Vectors, most: int) -> None:
+        """Have the server look for the nearest notes while something else is done, for `search`."""
+        if self._vectors is not None and (total := self._vectors.count(moment)):
+            self._vectors.begin(moment, vector, min(most * _WIDE, total))
+
+    def _covered(self, moment: Moment, terms: Sequence[str], total: int) -> Covered:
+        """How much of a query's words notes have."""
+        key = f"note words {' '.join(terms)}"
+        if key not in moment.read:
+            moment.read[key] = coverage(_holding(moment.connection, terms), total, codes(terms))
+        covered: Covered = moment.read[key]
+        return covered
 
     def _count(self, connection: Connection) -> int:
         ((count,),) = _COUNT.rows(connection, space=self._space)
@@ -90,7 +117,9 @@ class ServerNotes:
     ) -> list[NoteHit]:
         """Those of these notes that match, best first."""
         model = None if self._vectors is None else self._vectors.model
-        rows = _WITH_VECTORS.among(connection, numbers, space=self._space, model=model or "", kinds=sorted(kinds))
+        rows = _WITH_VECTORS.among(
+            connection, sorted(numbers), space=self._space, model=model or "", kinds=sorted(kinds)
+        )
         if not rows:
             return []
         held = np.array([row[0] for row in rows], np.int64)
@@ -106,3 +135,8 @@ class ServerNotes:
         best = found[np.lexsort((-held[found], -score[found]))]
         columns_ = (known(keyword[best]), known(similar[best]), score[best].tolist())
         return [NoteHit(*rows[place][:-1], *each) for place, *each in zip(best.tolist(), *columns_, strict=True)]
+
+
+def _holding(connection: Connection, terms: Sequence[str]) -> list[Held]:
+    """For each term, the notes that have it."""
+    return keyword_index.notes.holding(connection, [(term, *ALL) for term in terms[:MOST_TERMS]])

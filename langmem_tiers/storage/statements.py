@@ -26,7 +26,11 @@ from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as _insert
 
 from langmem_tiers.errors import DatabaseDamaged
-from langmem_tiers.storage import functions  # noqa: F401 - registers what `func` knows
+from langmem_tiers.storage import (
+    functions,  # noqa: F401 - registers what `func` knows
+    trips,
+)
+from langmem_tiers.storage.trips import cursors, names_parameters
 
 T = TypeVar("T")
 _Values = Sequence[Any] | dict[str, Any]
@@ -42,8 +46,6 @@ _NOTHING = "SELECT 1 WHERE 1 = 0"
 _ROW = re.compile(r"(?<= VALUES )\(.*?\)(?= ON CONFLICT| RETURNING|$)", re.DOTALL)
 # Rows that one statement inserts.
 ROWS_AT_ONCE = 100
-# Where a connection to a server keeps the cursor of such statements.
-_CURSOR = "cursor"
 SPACE: BindParameter[str] = bindparam("space", type_=Text)
 """The space of a statement that is built once and run for many spaces."""
 
@@ -123,7 +125,9 @@ class Prepared:
 
     def rows(self, connection: Connection, **given: Any) -> Sequence[Any]:
         """The rows for these values of its parameters; of a list, so many as fit into one statement."""
-        return _executed(connection, *self._filled(connection, given)).fetchall()  # type: ignore[no-any-return]
+        if (known := trips.known_ahead(connection, self, given)) is not None:
+            return known
+        return _executed(connection, *self.filled(connection, given)).fetchall()  # type: ignore[no-any-return]
 
     def among(self, connection: Connection, values: Collection[Any], **given: Any) -> list[Any]:
         """The rows of a statement with a `listed` column, for any number of values."""
@@ -131,14 +135,14 @@ class Prepared:
 
     def change(self, connection: Connection, **given: Any) -> int:
         """Change or delete rows. Returns how many these were."""
-        return _executed(connection, *self._filled(connection, given)).rowcount  # type: ignore[no-any-return]
+        return _executed(connection, *self.filled(connection, given)).rowcount  # type: ignore[no-any-return]
 
     def insert(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         """Insert rows with the same columns, many at once. Returns what the statement returns of them."""
         found: list[Any] = []
         for start in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[start : start + ROWS_AT_ONCE]
-            if _names_parameters(connection):
+            if names_parameters(connection):
                 done = connection.execute(self._statement, some)
                 found += done.all() if done.returns_rows else ()
                 continue
@@ -151,10 +155,10 @@ class Prepared:
             found += done.fetchall() if " RETURNING " in text else ()
         return found
 
-    def _filled(self, connection: Connection, given: Mapping[str, Any]) -> tuple[str, _Values]:
+    def filled(self, connection: Connection, given: Mapping[str, Any]) -> tuple[str, _Values]:
         """The text with room for all values of its lists, and the values."""
         text, names, lists, own, _ = self._text(connection, ())
-        if _names_parameters(connection):
+        if names_parameters(connection):
             # A tuple is a row to the driver.
             every = {**own, **given}
             return text, {name: list(each) if isinstance(each, tuple) else each for name, each in every.items()}
@@ -194,23 +198,15 @@ def driver_rows(connection: Connection, text: str, values: Sequence[Any]) -> Seq
     return _executed(connection, text, values).fetchall()  # type: ignore[no-any-return]
 
 
-def _names_parameters(connection: Connection) -> bool:
-    return connection.dialect.paramstyle != "qmark"
-
-
 def _executed(connection: Connection, text: str, values: _Values) -> Any:
     """The cursor of a statement; on a server, until the next one."""
     if connection.dispatch.before_cursor_execute:  # who listens hears of it
         return connection.exec_driver_sql(text, values if isinstance(values, dict) else tuple(values))
-    held = connection.connection
-    raw: Any = held.driver_connection
     if not isinstance(values, dict):
+        raw: Any = connection.connection.driver_connection
         return raw.execute(text, values)
-    # Of one cursor, the driver looks up only once how values of each type are written and read.
-    if (cursor := held.info.get(_CURSOR)) is None:
-        cursor = held.info[_CURSOR] = raw.cursor()
     # Vectors take half as much on their way as bytes.
-    return cursor.execute(text, values, binary=True)
+    return cursors(connection, 1)[0].execute(text, values, binary=True)
 
 
 def upsert(table: Table) -> Insert:
