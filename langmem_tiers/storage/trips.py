@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
 from weakref import ref
 
 from langmem_tiers.storage.database import writes
@@ -17,12 +17,17 @@ from langmem_tiers.storage.database import writes
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from langmem_tiers.storage.statements import Prepared
-
 P = ParamSpec("P")
 Rows = Sequence[Any]
 # Where a connection keeps the cursors of its statements, and what it was asked ahead.
 _CURSORS, _AHEAD = "cursors", "ahead"
+
+
+class Statement(Protocol):
+    """A statement whose rows are read."""
+
+    def filled(self, connection: Connection, given: Mapping[str, Any]) -> tuple[str, Any]:
+        """The text for an engine, and the values of its parameters."""
 
 
 @contextmanager
@@ -41,7 +46,7 @@ class Trip:
 
     def __init__(self, *, idle: bool) -> None:
         self.idle = idle
-        self._noted: list[tuple[Prepared, Mapping[str, Any]]] = []
+        self._noted: list[tuple[Statement, Mapping[str, Any]]] = []
 
     def ask(self, read: Callable[P, Any], *given: P.args, **named: P.kwargs) -> None:
         """Ask for what a function reads next that is not there yet when it is called with these arguments."""
@@ -55,7 +60,7 @@ class Trip:
         finally:
             _noting.reset(token)
 
-    def note(self, statement: Prepared, given: Mapping[str, Any]) -> None:
+    def note(self, statement: Statement, given: Mapping[str, Any]) -> None:
         """Note a statement in the place of asking it, and break off what would read its rows.
 
         Raises:
@@ -88,13 +93,13 @@ class _Ahead(NamedTuple):
     """What was asked ahead in a transaction, with the answers."""
 
     by: ref[Connection]
-    answers: list[tuple[Prepared, Mapping[str, Any], Rows]]
+    answers: list[tuple[Statement, Mapping[str, Any], Rows]]
 
 
 _noting: ContextVar[Trip | None] = ContextVar("noting", default=None)
 
 
-def known_ahead(connection: Connection, statement: Prepared, given: Mapping[str, Any]) -> Rows | None:
+def known_ahead(connection: Connection, statement: Statement, given: Mapping[str, Any]) -> Rows | None:
     """The rows of a statement that was asked ahead in this transaction, once; None if it was not.
 
     Raises:
