@@ -1,26 +1,30 @@
-"""A relay before a server on this machine, which counts how often somebody waits for an answer through it."""
+"""A relay before a server on this machine, which counts how often somebody waits for an answer, and may delay these."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from contextlib import suppress
+from queue import SimpleQueue
+from time import perf_counter, sleep
 from urllib.parse import urlsplit, urlunsplit
 
 
 class Relay:
     """Passes on what is said to a server; `trips` counts questions that follow an answer, on any connection.
 
-    Several statements that are sent without waiting for the first answer are one trip.
+    Several statements that are sent without waiting for the first answer are one trip. What the server says arrives
+    `delay` seconds later, so that a trip takes that much longer.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, delay: float = 0.0) -> None:
         parts = urlsplit(address)
         self._server = (parts.hostname, parts.port)
         self._listening = socket.create_server(("127.0.0.1", 0))
         before, _, _ = parts.netloc.rpartition("@")
         here = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self.address = urlunsplit(parts._replace(netloc=f"{before}@{here}" if before else here))
+        self.delay = delay
         self.trips = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -42,9 +46,10 @@ class _Conversation:
     def __init__(self, relay: Relay, user: socket.socket, server: socket.socket) -> None:
         self._relay, self._user, self._server = relay, user, server
         self._is_answered = True
+        self._on_its_way: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
         for each in (user, server):
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for way in (self._ask, self._answer):
+        for way in (self._ask, self._answer, self._arrive):
             threading.Thread(target=way, daemon=True).start()
 
     def _ask(self) -> None:
@@ -57,8 +62,21 @@ class _Conversation:
         self._end()
 
     def _answer(self) -> None:
+        said = b" "
+        while said:
+            try:
+                said = self._server.recv(1 << 16)
+            except OSError:
+                said = b""
+            self._on_its_way.put((perf_counter() + self._relay.delay, said))
+
+    def _arrive(self) -> None:
         with suppress(OSError):
-            while said := self._server.recv(1 << 16):
+            while True:
+                due, said = self._on_its_way.get()
+                if not said:
+                    break
+                sleep(max(due - perf_counter(), 0.0))
                 self._is_answered = True
                 self._user.sendall(said)
         self._end()

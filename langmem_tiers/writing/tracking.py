@@ -16,11 +16,12 @@ from langmem_tiers.clock import to_millis
 from langmem_tiers.errors import InvalidInput
 from langmem_tiers.palace.wings import decide_wing
 from langmem_tiers.settings import Settings
-from langmem_tiers.storage import change_log, closets, drawers, keyword, rooms
+from langmem_tiers.storage import change_log, closets, drawers, keyword, rooms, tombstones
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawers import NewDrawer, Version
 from langmem_tiers.storage.forgotten import Spoken, forgotten_among
 from langmem_tiers.storage.rooms import Before, Room
+from langmem_tiers.storage.trips import one_trip
 from langmem_tiers.telemetry import otel
 from langmem_tiers.telemetry.logs import say
 from langmem_tiers.types import TrackReport, Turn
@@ -181,6 +182,11 @@ class _Tracker:
     def plan(self, accepted: Sequence[IncomingTurn]) -> _Plan:
         """What to do with each message, using its last wording in this call."""
         last = {each.message_id: each for each in accepted}
+        with one_trip(self._connection) as trip:
+            trip.ask(drawers.known_turns, self._connection, self._space, self._session, last)
+            trip.ask(tombstones.secret_of, self._connection, self._space)
+            if any(each.turn.role == "user" for each in accepted):
+                trip.ask(self._said_last, None)
         stored = drawers.known_turns(self._connection, self._space, self._session, last)
         known = stored.versions
         for message_id in forgotten_among(self._connection, self._space, self._session, self._news(last, known)):
@@ -210,8 +216,11 @@ class _Tracker:
 
     def _said_before(self, each: IncomingTurn, plan: _Plan) -> Iterator[drawers.Spoken]:
         """What was said last in the session before a turn, or before the wording that it replaces; read lazily."""
-        at, replaced = (self._connection, self._space, self._session), plan.replaced.get(each.message_id)
-        yield from drawers.said_last(*at, before=replaced, most=LOOKED_BACK)
+        yield from self._said_last(plan.replaced.get(each.message_id))
+
+    def _said_last(self, before: int | None) -> list[drawers.Spoken]:
+        """The last turns of the session, those before a drawer if one is given."""
+        return drawers.said_last(self._connection, self._space, self._session, before=before, most=LOOKED_BACK)
 
     def _news(self, last: Mapping[str, IncomingTurn], known: Mapping[str, Mapping[bytes, Version]]) -> list[Spoken]:
         """The turns that may have to be stored, as they are recognised if they were forgotten."""
