@@ -7,15 +7,14 @@ before: no write-ahead log is left. Receipts do not grow with the drawers: a spa
 from __future__ import annotations
 
 import random
-from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from embedders import CHOICES, prepared
 from multiply import make
 from recall_latency import SPACE
-from reporting import say
+from reporting import Row, parser, report
 from texts import question
 
 from langmem_tiers import Memory
@@ -24,7 +23,7 @@ from langmem_tiers.types import SpaceStats
 
 
 def main() -> None:
-    arguments = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
+    arguments = parser(__doc__, "bytes_a_drawer")
     arguments.add_argument("--drawers", type=int, nargs="+", default=[1_000, 10_000])
     arguments.add_argument("--tracked", type=int, default=1_000, help="how many come in through the front door")
     arguments.add_argument("--sentences", type=int, default=None, help="in each drawer: 5 are about 100 tokens")
@@ -32,13 +31,17 @@ def main() -> None:
     arguments.add_argument("--embedder", choices=CHOICES, default="projection", help="see embedders.py")
     chosen = arguments.parse_args()
     embedder = prepared(chosen.embedder)
+    found: list[Row] = []
     for size in chosen.drawers:
         with TemporaryDirectory() as folder:
-            make(Path(folder), size, embedder=embedder, tracked=chosen.tracked, length=chosen.sentences)
+            make(
+                Path(folder), size, embedder=embedder, seed=chosen.seed, tracked=chosen.tracked, length=chosen.sentences
+            )
             without = measured(Path(folder), embedder)
             ask(Path(folder), embedder, chosen.questions)
             asked = measured(Path(folder), embedder)
-        report(without, asked, chosen.questions)
+        found += rows(without, asked, chosen.questions)
+    report("Bytes a drawer", found, chosen.out)
 
 
 def ask(folder: Path, embedder: Embedder, questions: int) -> None:
@@ -53,13 +56,16 @@ def measured(folder: Path, embedder: Embedder) -> SpaceStats:
         return memory.space(SPACE).stats(by_kind=True)
 
 
-def report(without: SpaceStats, asked: SpaceStats, questions: int) -> None:
-    parts: Mapping[str, int] = without.bytes_by_kind
-    say(f"{without.drawers:,} drawers, {without.vectors:,} vectors; bytes a drawer:")
+def rows(without: SpaceStats, asked: SpaceStats, questions: int) -> Iterator[Row]:
+    """What a drawer takes by what the bytes are for; at last what a receipt takes."""
+    parts = without.bytes_by_kind
     for kind, size in (*parts.items(), ("all", sum(parts.values()))):
-        say(f"  {kind:14} {size / without.drawers:8,.0f}")
-    grown = asked.bytes_by_kind["receipts"] - parts["receipts"]
-    say(f"  a receipt takes {grown / questions:,.0f} bytes")
+        yield _row(without, kind, size / without.drawers)
+    yield _row(without, "a receipt", (asked.bytes_by_kind["receipts"] - parts["receipts"]) / questions)
+
+
+def _row(space: SpaceStats, of: str, size: float) -> Row:
+    return {"drawers": space.drawers, "vectors": space.vectors, "of": of, "bytes": round(size)}
 
 
 if __name__ == "__main__":

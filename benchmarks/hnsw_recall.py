@@ -82,7 +82,9 @@ def main() -> None:
     sizes = [size for size in chosen.sizes if size <= len(held)]
     if chosen.signs:
         by_signs = [row for size in sizes for row in sign_rows(held[:size], asked, chosen.signs)]
-        report(f"Recall@{NEAREST} of search in memory by signs", by_signs, chosen.out.with_stem("hnsw_recall_signs"))
+        report(
+            f"Recall@{NEAREST} of search in memory by signs", by_signs, chosen.out.with_stem(f"{chosen.out.stem}_signs")
+        )
     rows = [
         row
         for size in sizes

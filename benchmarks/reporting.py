@@ -9,6 +9,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from rich.console import Console
@@ -41,11 +42,15 @@ def say(what: str) -> None:
 
 def _print(title: str, rows: Sequence[Row]) -> None:
     table = Table(title=title, title_justify="left")
-    for name in rows[0]:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*(_figure(value) for value in row.values()))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    cells = [[_figure(value) for value in row.values()] for row in rows]
+    # No figure and no word of a heading is cut, however many columns there are.
+    columns = [*zip_longest(rows[0], *cells, fillvalue="")]
+    widths = [max(len(word) for each in column for word in ("", *each.split())) for column in columns]
+    for (name, *_), width in zip(columns, widths, strict=True):
+        table.add_column(name, justify="right", min_width=width)
+    for each in cells:
+        table.add_row(*each)
+    Console(width=None if sys.stdout.isatty() else max(160, sum(widths) + 3 * len(widths) + 1)).print(table)
 
 
 def _figure(value: float | int | str) -> str:

@@ -98,11 +98,17 @@ def main() -> None:
                 return part(Place(postgres, address, chroma))
 
         rows = [on_new(lambda place, n=each: throughput(place, n, chosen)) for each in chosen.workers]  # type: ignore[misc]
-        report("Turns a second", rows, chosen.out.with_stem("server_workers"))
+        report("Turns a second", rows, chosen.out)
         report(
-            "One with much to do", [on_new(lambda place: beside(place, chosen))], chosen.out.with_stem("server_beside")
+            "One with much to do",
+            [on_new(lambda place: beside(place, chosen))],
+            chosen.out.with_stem(f"{chosen.out.stem}_beside"),
         )
-        report("A worker dies", [on_new(lambda place: death(place, chosen))], chosen.out.with_stem("server_death"))
+        report(
+            "A worker dies",
+            [on_new(lambda place: death(place, chosen))],
+            chosen.out.with_stem(f"{chosen.out.stem}_death"),
+        )
 
 
 def told(place: Place, users: range, turns: int, seed: int) -> None:

@@ -198,7 +198,7 @@ def service(place: str | None = None, model: BaseChatModel | None = None, *, bac
         """Whether requests can be served. Without `vectors` they are, with recall by words."""
         found = await request.app.state.memory.ahealth()
         for problem in found.problems:
-            logger.warning("not_ready reason=%s", problem)
+            logger.warning("not_answering reason=%s", problem)
         response.status_code = 200 if found.records else 503
         return {"records": found.records, "vectors": found.vectors}
 

@@ -5,6 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from conftest import ROOT
+
+sys.path.append(str(ROOT / "benchmarks"))
+
+from reporting import report
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +56,24 @@ def test_two_writers_at_once_lose_nothing(run):
 def test_recall_is_timed(run):
     row = run("recall_latency.py", "--drawers", 40, "--questions", 5)
     assert row["node p50 ms"] > row["storage p50 ms"] > 0
+
+
+@pytest.mark.model
+def test_the_bytes_of_a_drawer_are_told_by_kind(run):
+    row = run("bytes_a_drawer.py", "--drawers", 40, "--tracked", 40, "--questions", 2)
+    assert (row["drawers"], row["of"], row["bytes"] > 0) == (40, "text", True)
+
+
+def test_no_figure_of_a_wide_table_is_cut(tmp_path, capsys):
+    report("Wide", [{f"embeddings in place {number}": 1234.5 for number in range(30)}], tmp_path / "wide.json")
+    told = capsys.readouterr().out
+    assert (told.count("1,234.50"), "…" in told) == (30, False)
+
+
+def test_all_results_go_where_out_says(root):
+    sources = {each.name: each.read_text(encoding="utf-8") for each in (root / "benchmarks").glob("*.py")}
+    assert len(sources) > 50
+    assert not [name for name, source in sources.items() if 'with_stem("' in source]
 
 
 @pytest.mark.model

@@ -50,6 +50,7 @@ from langmem_tiers.storage.keyword import ALL, drawers
 from langmem_tiers.storage.notes import NoteText
 from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.storage.shared_collection import seated
+from langmem_tiers.telemetry.logs import Sparing
 from langmem_tiers.testing import FrozenClock, HashEmbedder, ScriptedChatModel
 from tests import engines, servers
 from tests.graphing import ask, chat_graph, run, texts
@@ -683,6 +684,18 @@ def test_a_memory_that_is_closed_leaves_no_connection_to_chroma(address, chroma)
         memory.user("alice").recall("Which badge does the archive have?")
         assert _connections_to(chroma) > others
     assert _connections_to(chroma) == others
+
+
+def test_a_worker_that_was_not_told_of_the_chroma_server_says_so(address, chroma, caplog, monkeypatch):
+    monkeypatch.setattr(chroma_server, "_unnamed", Sparing())  # whatever was said before
+    with opened(address, chroma) as memory, opened(address) as without:
+        said(memory.user("ivy"), BADGE)
+        memory.flush()
+        assert not [each for each in caplog.records if "chroma_not_named" in each.message]
+        said(without.user("ivy"), "My bicycle is called Blitz.", session="tuesday")
+        without.flush()
+        warned = [each.levelno for each in caplog.records if "chroma_not_named" in each.message]
+        assert max(warned, default=logging.DEBUG) == logging.WARNING
 
 
 @pytest.mark.parametrize("named", ["users/ben", "", None])

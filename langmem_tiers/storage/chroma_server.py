@@ -60,7 +60,7 @@ _CHANGES = 16
 _WIDEST = 300
 # So many are asked for at first: a few have too few drawers for most messages, and a second search takes longer.
 _WIDE = 100
-_UNNAMED = "its vectors are on a Chroma server, and none was named: all of them are read for each search"
+_UNNAMED = "its vectors are on a Chroma server, and none was named: new ones are not sent there, and a search reads all"
 _unnamed = Sparing()
 
 
@@ -173,6 +173,8 @@ class Shelf(ABC):
             ServerUnreachable: the server does not answer; the next time begins where this one did.
         """
         if self._given is None:
+            if self.was_filled():  # a worker searches for nothing, and would never say so
+                self._say_unnamed()
             return False
         with self._database.reading() as connection:
             place = self._place(connection)
@@ -370,7 +372,7 @@ class Shelf(ABC):
                 f"The query's vector has length {length}, the vectors stored by {self.model!r} {state.dimension}."
             )
         if held is not None and self._given is None:
-            say(log, _unnamed.level(_UNNAMED), "chroma_not_named", space=self._space, reason=_UNNAMED)
+            self._say_unnamed()
         place = None if held is None or self._given is None else Place.read(held)
         on_server: Sequence[Near] = [[]] * len(queries)
         if place is not None:
@@ -385,6 +387,9 @@ class Shelf(ABC):
         if held is not None and self._given is not None:
             search = partial(self._on_server, Place.read(held), queries, most)
             moment.read[self._begun] = _Search(queries, most, self._given.meanwhile(search), search)
+
+    def _say_unnamed(self) -> None:
+        say(log, _unnamed.level(_UNNAMED), "chroma_not_named", space=self._space, reason=_UNNAMED)
 
     def _on_server(self, place: Place, queries: Vectors, most: int) -> list[Near]:
         """For each query the nearest vectors of the space that the server has."""
