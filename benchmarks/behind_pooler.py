@@ -19,7 +19,7 @@ from tests import servers
 
 def main() -> None:
     arguments = parser(__doc__ or "", "behind_pooler")
-    arguments.add_argument("--rounds", type=int, default=6)
+    arguments.add_argument("--rounds", type=int, default=5, help="after one that warms up")
     arguments.add_argument("--turns", type=int, default=60, help="tracked and recalled in each round")
     chosen = arguments.parse_args()
     with ExitStack() as last_to_first:
@@ -35,7 +35,7 @@ def main() -> None:
             memory = Memory.open(address, embedder=HashEmbedder(), background=False)
             spaces[way] = last_to_first.enter_context(memory).user(way)
         spent: dict[str, tuple[list[float], list[float]]] = {way: ([], []) for way in spaces}
-        for place in range(chosen.rounds):
+        for place in range(chosen.rounds + 1):
             for way, space in spaces.items():
                 talk(space, place * chosen.turns, chosen.turns, *(spent[way] if place else ([], [])))
     rows = [

@@ -100,7 +100,11 @@ def _arguments() -> Namespace:
     made.add_argument("--chroma-folder", type=Path)
     made.add_argument("--chroma-process", type=int)
     made.add_argument("--postgres-process", type=int)
-    return made.parse_args()
+    given = made.parse_args()
+    servers = (given.chroma, given.chroma_folder, given.chroma_process, given.postgres_process)
+    if given.measure and None in servers:
+        made.error("--measure needs --chroma, --chroma-folder, --chroma-process and --postgres-process")
+    return given
 
 
 def _scaled(users: int, one: Figures, given: Namespace) -> Row:

@@ -499,9 +499,9 @@ class AlreadyThere(StorageError, FileExistsError):
 
 
 class MigrationFailed(StorageError):
-    """A migration did not finish; the file is as it was before, and so is its backup."""
+    """A migration did not finish; what is stored is as it was before, and so is the backup of a file."""
 
-    way_out = "Report it with the cause below; the older version of the package can still open the file."
+    way_out = "Report it with the cause below; the older version of the package can still open what is stored."
 
 
 class EmbeddingUnavailable(MemoryTiersError, RuntimeError):

@@ -64,6 +64,18 @@ def test_the_bytes_of_a_drawer_are_told_by_kind(run):
     assert (row["drawers"], row["of"], row["bytes"] > 0) == (40, "text", True)
 
 
+def test_the_page_on_internet_scale_has_what_is_computed(run, root):
+    page = (root / "docs" / "internet-scale.md").read_text(encoding="utf-8")
+    row = run("internet_scale.py")
+    for named, unit, figure in (
+        ("rows", " million", row["rows (million)"]),
+        ("vectors", " million", row["vectors (million)"]),
+        ("Chroma's memory", " GB", f"{row['Chroma memory GB']:.0f}"),
+        ("dollars a month", "", row["dollars a month"]),
+    ):
+        assert f"| {named} | {figure}{unit} |" in page
+
+
 def test_no_figure_of_a_wide_table_is_cut(tmp_path, capsys):
     report("Wide", [{f"embeddings in place {number}": 1234.5 for number in range(30)}], tmp_path / "wide.json")
     told = capsys.readouterr().out

@@ -33,6 +33,7 @@ from langmem_tiers.clock import utc_now
 from langmem_tiers.errors import (
     DatabaseLocked,
     InvalidInput,
+    MigrationFailed,
     NewerSchema,
     ServerBusy,
     ServerRefused,
@@ -742,6 +743,31 @@ def test_older_tables_are_brought_up_to_date_while_an_older_process_goes_on(addr
             said(newer.user("alice"), "I play the cello.")
             said(older.user("alice"), "I play the drums.")
             assert turns(newer) == turns(older) == 3
+
+
+def test_tables_that_cannot_be_made_are_told_in_one_line_without_statements(address):
+    opened(address).close()
+    with psycopg.connect(address, options="-c search_path=langmem_tiers") as connection:
+        connection.execute("DELETE FROM schema_steps WHERE name = 'postings'")
+    with pytest.raises(MigrationFailed, match='"keyword_postings" already exists') as caught:
+        opened(address)
+    assert not [each for each in ("SQL", "CREATE TABLE", "file", "\n") if each in str(caught.value)]
+
+
+def test_whoever_may_not_change_older_tables_is_told_so(postgres, address):
+    opened(address).close()
+    with psycopg.connect(address, options="-c search_path=langmem_tiers") as connection:
+        connection.execute("DROP TABLE keyword_postings, note_words_postings")
+        connection.execute("DELETE FROM schema_steps WHERE name = 'postings'")
+    postgres.as_superuser(
+        "CREATE ROLE editor LOGIN",
+        "GRANT USAGE ON SCHEMA langmem_tiers TO editor",
+        "GRANT ALL ON ALL TABLES IN SCHEMA langmem_tiers TO editor",
+        database=address.rpartition("/")[2],
+    )
+    with pytest.raises(ServerRefused, match="may not do that"):
+        opened(address.replace(servers.OWNER, "editor", 1))
+    opened(address).close()
 
 
 def test_words_of_a_schema_from_before_there_were_posting_lists_are_found(postgres, address):

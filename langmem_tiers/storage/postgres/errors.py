@@ -69,12 +69,22 @@ def translated(where: str) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise InvalidText("A text holds a lone surrogate.") from error
     except (exc.DBAPIError, psycopg.Error) as error:
-        cause = _first(error.orig if isinstance(error, exc.DBAPIError) else error)
-        known = _known(cause, broken=isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError))
+        known = _known(_cause(error))
         if known is None:
             raise
         kind, what = known
-        raise kind(f"{what}: {where} ({' '.join(str(cause).split())[:300]}).") from error
+        raise kind(f"{what}: {where} ({in_short(error)}).") from error
+
+
+def lies_in_server(error: BaseException) -> bool:
+    """Whether it is the server that fails or refuses, and neither the statement nor the tables are wrong."""
+    known = _known(_cause(error))
+    return known is not None and known[0] is not DatabaseDamaged
+
+
+def in_short(error: BaseException) -> str:
+    """What the server said, in one line."""
+    return " ".join(str(_cause(error)).split())[:300]
 
 
 def says_full(error: BaseException) -> bool:
@@ -84,17 +94,19 @@ def says_full(error: BaseException) -> bool:
     return isinstance(error, psycopg.OperationalError) and any(each in str(error) for each in _FULL)
 
 
-def _first(error: BaseException | None) -> BaseException | None:
+def _cause(raised: BaseException) -> BaseException | None:
     """What went wrong with the server first: after that, its connection cannot even be given back."""
     from langmem_tiers.storage.postgres.patience import NoAnswer
 
-    before = error
+    before = error = raised.orig if isinstance(raised, exc.DBAPIError) else raised
     while before is not None and not isinstance(before, NoAnswer):
         before = before.__context__
     return before or error
 
 
-def _known(cause: BaseException | None, *, broken: bool) -> tuple[type[StorageError], str] | None:
+def _known(cause: BaseException | None) -> tuple[type[StorageError], str] | None:
+    import psycopg  # an extra
+
     state = getattr(cause, "sqlstate", None) or ""
     for beginning, kind, what in _BY_STATE:
         if state.startswith(beginning):
@@ -102,7 +114,7 @@ def _known(cause: BaseException | None, *, broken: bool) -> tuple[type[StorageEr
     said = str(cause)
     if not state and "invalid connection option" in said:  # to the driver, that is a mistake of the program
         return ServerRefused, "The address has an option that there is not"
-    if state or not broken:
+    if state or not isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
         return None
     unnamed = ((kind, what) for words, kind, what in _BY_WORDS if any(each in said for each in words))
     return next(unnamed, (ServerUnreachable, "The server cannot be reached"))

@@ -30,7 +30,7 @@ from langmem_tiers.storage.postgres.connections import (
     parsed,
     wait_for,
 )
-from langmem_tiers.storage.postgres.errors import translated
+from langmem_tiers.storage.postgres.errors import in_short, lies_in_server, translated
 from langmem_tiers.storage.postgres.keyword import WordsTable
 from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.storage.postgres.work_queue import WorkQueue
@@ -315,7 +315,9 @@ class PostgresServer:
             for statement in statements:
                 connection.exec_driver_sql(statement)
         except SQLAlchemyError as error:
-            raise MigrationFailed(f"The tables could not be made in {self.where}: {error}.") from error
+            if lies_in_server(error):
+                raise
+            raise MigrationFailed(f"The tables could not be made in {self.where}: {in_short(error)}.") from error
         row = {"position": place, "name": name, "version": __version__, "at": to_millis(utc_now())}
         connection.execute(insert(ddl.steps), row)
 
