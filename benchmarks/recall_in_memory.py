@@ -40,6 +40,8 @@ def main() -> None:
             size = space.stats()
             say("making questions")
             asked = mine_questions(space, questions=WARM_UP + chosen.questions, seed=chosen.seed).questions
+        if len(asked) <= WARM_UP:
+            raise SystemExit(f"{len(asked)} questions can be made from {chosen.space}: {WARM_UP} only warm up.")
         say("asking")
         with Memory.open(folder, embedder=embedder, background=False, settings=verbatim(Settings())) as memory:
             row = measure(memory.space(chosen.space), embedder, [question.text for question in asked])

@@ -11,6 +11,8 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 from reporting import report
 
+from langmem_tiers import Memory, Turn
+
 pytestmark = pytest.mark.slow
 
 
@@ -64,6 +66,19 @@ def test_the_bytes_of_a_drawer_are_told_by_kind(run):
     assert (row["drawers"], row["of"], row["bytes"] > 0) == (40, "text", True)
 
 
+@pytest.mark.model
+def test_a_memory_too_small_to_be_measured_is_named(root, tmp_path, offline_environment):
+    told = [f"My {friend} moved to Porto in May." for friend in ("sister", "boss", "aunt", "dentist", "neighbour")]
+    with Memory.open(tmp_path / "memory", embedder=None) as memory:
+        memory.user("alice").track([Turn(role="user", content=each) for each in told], session="monday")
+    command = [sys.executable, root / "benchmarks" / "recall_in_memory.py", "--memory", tmp_path / "memory"]
+    ended = subprocess.run(
+        [*command, "--space", "users/alice"], env=offline_environment, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (1, False), ended.stderr
+    assert ended.stderr.endswith("questions can be made from users/alice: 20 only warm up.\n")
+
+
 def test_the_page_on_internet_scale_has_what_is_computed(run, root):
     page = (root / "docs" / "internet-scale.md").read_text(encoding="utf-8")
     row = run("internet_scale.py")
@@ -82,10 +97,14 @@ def test_no_figure_of_a_wide_table_is_cut(tmp_path, capsys):
     assert (told.count("1,234.50"), "…" in told) == (30, False)
 
 
-def test_all_results_go_where_out_says(root):
+def test_all_results_go_where_out_says_and_every_script_has_its_line(root):
     sources = {each.name: each.read_text(encoding="utf-8") for each in (root / "benchmarks").glob("*.py")}
     assert len(sources) > 50
     assert not [name for name, source in sources.items() if 'with_stem("' in source]
+    told = (root / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    measuring = [name for name, source in sources.items() if "    report(" in source and "__main__" in source]
+    assert len(measuring) > 40
+    assert not [name for name in measuring if name not in told]
 
 
 @pytest.mark.model
