@@ -204,11 +204,13 @@ async def _ready(client):
 
 
 @pytest.mark.folder
-async def test_it_is_ready_while_the_memory_can_be_read(service, tmp_path):
+async def test_it_is_ready_while_the_memory_can_be_read(service, tmp_path, caplog):
     async with service(ScriptedChatModel(responses=[ANSWER])) as (_, client):
         assert await _ready(client) == (200, {"records": True, "vectors": True})
         (tmp_path / "memory").rename(tmp_path / "away")
+        assert not caplog.records
         assert await _ready(client) == (503, {"records": False, "vectors": True})
+        assert [each.message.partition(" ")[0] for each in caplog.records] == ["not_answering"]
         (tmp_path / "away").rename(tmp_path / "memory")
         assert (await _ready(client))[0] == 200
 
