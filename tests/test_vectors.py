@@ -1043,3 +1043,15 @@ def test_vectors_that_opening_left_as_they_were_find_the_same_until_rebuild_halv
         alice.rebuild()
         assert (sql(tmp_path, LENGTHS), problems(alice)) == ([[(128,)]], [])
         assert similar(alice, query)[:5] == before[:5]
+
+
+def test_words_that_were_said_before_and_wait_for_chroma_are_no_fault(tmp_path):
+    with opened(tmp_path, settings=CHROMA) as alice:
+        alice.track([user("Thanks, that helped me a lot.", "1")], session="monday")
+        alice.knowledge.save("The kettle is in the garden.")
+        assert alice.flush()
+        alice.track([user("Thanks, that helped me a lot.", "2")], session="tuesday")
+        alice.archive.write("tuesday", summary="The kettle is in the garden.")
+        assert [each.message for each in alice.doctor() if each.level == "problem"] == []
+        assert alice.flush()
+        assert [each.message for each in alice.doctor() if each.level == "problem"] == []

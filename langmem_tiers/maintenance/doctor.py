@@ -196,12 +196,15 @@ def _chroma(store: SpaceStore, model: str | None) -> Iterator[Finding]:
         return
     with store.reading() as connection:
         behind = change_log.cursor(connection, store.key, CURSOR) < _last_embedded(connection, store.key)
+        more_to_come = _is_embedding(connection, store.key, chroma.model, "drawers")
         expected = _expected_ids(connection, store.key, chroma.model)
         allowed = {f"{drawer}.{place}" for drawer, place in embedding_cache.named(connection, store.key, chroma.model)}
-    yield _compared(expected, allowed, chroma, behind)
+    yield _compared(expected, allowed, chroma, behind=behind, more_to_come=more_to_come)
 
 
-def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind: bool) -> Finding:
+def _compared(
+    expected: set[str], allowed: set[str], chroma: ChromaIndex, *, behind: bool, more_to_come: bool
+) -> Finding:
     """Vectors unusable in the cache may or may not be in Chroma; that is reported for the cache."""
     try:
         if not chroma.own():
@@ -211,9 +214,9 @@ def _compared(expected: set[str], allowed: set[str], chroma: ChromaIndex, behind
         return _problem("Chroma", f"It cannot read its own files: {error.message}")
     except StorageError as error:
         return _problem("Chroma", error.message, error.way_out)
-    if behind:
-        return _note("Chroma", "It follows the records and is on its way.")
     missing, extra = len(expected - held), len(held - allowed)
+    if behind or (more_to_come and (missing or extra)):
+        return _note("Chroma", "It follows the records and is on its way.")
     if missing or extra:
         return _problem("Chroma", _off("vector", missing, extra))
     return _ok("Chroma", f"{counted(len(held), 'vector')}, as in the records")
@@ -227,13 +230,13 @@ def _chroma_server(store: SpaceStore, _model: str | None) -> Iterator[Finding]:
                 return
             continue
         try:
-            yield _on_server(shelf)
+            yield _on_server(store, shelf)
         except ServerUnreachable as error:
             yield _note("Chroma", error.message, error.way_out)
             return
 
 
-def _on_server(shelf: Shelf) -> Finding:
+def _on_server(store: SpaceStore, shelf: Shelf) -> Finding:
     """Whether the server has the vectors of one kind.
 
     Raises:
@@ -241,12 +244,22 @@ def _on_server(shelf: Shelf) -> Finding:
     """
     if shelf.is_gone():
         return _problem("Chroma", "The server has lost the collection of the vectors.", _FILLED_AGAIN)
+    with store.reading() as connection:
+        more_to_come = _is_embedding(connection, store.key, shelf.model, shelf.KIND)
     off = shelf.off()
-    if off is None:
+    if off is None or (more_to_come and any(off)):
         return _waiting("vectors are on their way to the Chroma server")
     if any(off):
         return _problem("Chroma", _off("vector", *off))
     return _ok("Chroma", "the server has the vectors that are in the records")
+
+
+def _is_embedding(connection: Connection, space: str, model: str, kind: str) -> bool:
+    """Whether texts of a kind wait for the background.
+
+    One that repeats the words of another has its vector at once, and is sent to Chroma when its turn comes.
+    """
+    return bool(embedding.SOURCES[kind].behind(connection, space, model, most=1))
 
 
 def _last_embedded(connection: Connection, space: str) -> int:
