@@ -3,6 +3,7 @@
 Runs over servers of its own, which it may stop, with `make test-servers`.
 """
 
+import gc
 import logging
 import os
 import signal
@@ -21,6 +22,7 @@ import httpx
 import numpy as np
 import psycopg
 import pytest
+from chromadb import Collection
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import ListNamespacesOp, SearchOp
@@ -697,6 +699,21 @@ def test_a_worker_that_was_not_told_of_the_chroma_server_says_so(address, chroma
         without.flush()
         warned = [each.levelno for each in caplog.records if "chroma_not_named" in each.message]
         assert max(warned, default=logging.DEBUG) == logging.WARNING
+
+
+def test_of_many_collections_the_last_ones_are_known_and_all_are_searched(chroma, monkeypatch):
+    monkeypatch.setattr(chroma_client, "_MOST_KNOWN", 5)
+    server = chroma_client.ChromaServers([chroma.address])
+    vector = seated(np.eye(1, 4, dtype=np.float32), 0)
+    with closing(server):
+        places = [server.begin(f"many{each}.seats") for each in range(12)]
+        for number, place in enumerate(places):
+            server.upsert(place, "mark", Named([f"{number}.0"], vector))
+        found = [[name for name, _ in server.query(place, vector, 1)[0]] for place in [*places, *reversed(places)]]
+        gc.collect()
+        known = {str(each.id) for each in gc.get_objects() if isinstance(each, Collection)}
+    assert found == [[f"mark:{each}.0"] for each in [*range(12), *reversed(range(12))]]
+    assert len(known & {each.id for each in places}) <= 5
 
 
 @pytest.mark.parametrize("named", ["users/ben", "", None])

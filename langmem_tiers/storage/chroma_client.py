@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
@@ -37,6 +37,8 @@ _AGAIN, _APART = 8, 1e-5
 # Metadata of a collection from which vectors were deleted.
 _DELETED_FROM = "deleted_from"
 _SEARCHES = 32
+# Collections that are known without asking the server, 10 KB each: those that were looked up last.
+_MOST_KNOWN = 2_000
 # What the paths of all requests begin with, behind that of the address.
 _API = "/api/v2"
 
@@ -65,6 +67,36 @@ class Named(NamedTuple):
     matrix: Vectors
 
 
+class Known(Generic[T]):
+    """What was last noted of so many collections; of the others, nothing is known. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, T] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> T | None:
+        """What was noted, None if nothing is known."""
+        return self._noted.get(key)
+
+    def note(self, key: str, value: T) -> None:
+        """Note it, and forget what was noted longest ago where that is too much."""
+        with self._lock:
+            self._noted.pop(key, None)
+            self._noted[key] = value
+            if len(self._noted) > _MOST_KNOWN:
+                del self._noted[next(iter(self._noted))]
+
+    def forget(self, key: str) -> None:
+        """Forget what was noted of one."""
+        with self._lock:
+            self._noted.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._noted.clear()
+
+
 class ChromaServer:
     """A Chroma server, connected to when it is first needed; thread-safe."""
 
@@ -82,7 +114,7 @@ class ChromaServer:
         self._headers = _credentials(parts)
         self._client: Any = None
         self._queries: Any = None
-        self._collections: dict[str, Any] = {}
+        self._collections = Known[Any]()
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-chroma")
         self._away_until = 0.0
@@ -132,7 +164,7 @@ class ChromaServer:
             made = self._connected().get_or_create_collection(
                 name, embedding_function=None, configuration=configuration
             )
-        self._collections[name] = made
+        self._collections.note(name, made)
         return Place(name, str(made.id))
 
     def upsert(self, place: Place, mark: str, vectors: Named | None) -> None:
@@ -161,7 +193,7 @@ class ChromaServer:
                 self._to_delete_from(place).delete(where={"space": mark})
             else:
                 self._connected().delete_collection(place.name)
-        self._collections.pop(place.name, None)
+        self._collections.forget(place.name)
 
     def ids(self, place: Place, mark: str) -> set[str]:
         """The names of all vectors of a space."""
@@ -232,7 +264,7 @@ class ChromaServer:
             return None
         if str(found.id) != place.id:
             return None
-        self._collections[place.name] = found
+        self._collections.note(place.name, found)
         return found
 
     def _in_time(self, call: Callable[[], T]) -> T:
@@ -298,7 +330,7 @@ class ChromaServers:
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._servers = tuple(map(ChromaServer, addresses))
-        self._holders: dict[str, ChromaServer] = {}
+        self._holders = Known[ChromaServer]()
         self._threads = ThreadPoolExecutor(_SEARCHES, thread_name_prefix="langmem-tiers-search")
         self._failures = Sparing()
 
@@ -334,7 +366,8 @@ class ChromaServers:
         """
         for each in self._by_chance(place):
             if (found := each.query(place, queries, most)) is not None:
-                self._holders[place.id] = each
+                if each is not self._holders.get(place.id):
+                    self._holders.note(place.id, each)
                 return found
         return None
 
