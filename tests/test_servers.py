@@ -527,6 +527,21 @@ def test_when_the_server_restarts_in_the_middle_nothing_acknowledged_is_lost(pos
         assert turns(memory) == kept
 
 
+def test_work_that_a_restart_broke_off_is_done_at_once_when_it_is_asked_for_again(postgres, address):
+    class Stopping(HashEmbedder):
+        def embed_documents(self, texts):
+            if not self.documents_embedded:
+                postgres.stop()
+            return super().embed_documents(texts)
+
+    with opened(address, embedder=Stopping(), settings=IMPATIENT) as memory:
+        said(memory.user("alice"), BADGE)
+        with pytest.raises(ServerUnreachable):
+            memory.flush()
+        postgres.start()
+        assert memory.flush(timeout=20)
+
+
 def test_a_restart_between_two_calls_fails_neither(postgres, address):
     with opened(address) as memory:
         alice = memory.user("alice")

@@ -165,6 +165,7 @@ class WorkQueue(SpaceQueue):
         self._engine = engine
         self._where = where
         self._prefix = prefix
+        self._left: list[Held] = []
 
     def take(self) -> Held | None:
         """The space that is due for the longest time, None if none is."""
@@ -202,13 +203,15 @@ class WorkQueue(SpaceQueue):
         finally:
             _at_work.reset(before)
             held.released.set()
-            self._give_back(held)
+            self._left.append(held)
+            self._give_back_left()
 
     def is_at_work(self, name: str) -> bool:
         """Whether the caller is the one who works on this space."""
         return _at_work.get() == self._prefix + name
 
     def _taken(self, statement: object, given: dict[str, str]) -> Held | None:
+        self._give_back_left()
         lease = uuid4().hex
         with self._connection() as connection:
             key = connection.execute(statement, {"lease": lease, **given}).scalar()  # type: ignore[call-overload]
@@ -224,6 +227,19 @@ class WorkQueue(SpaceQueue):
                 continue
             missed += 1
             held.lost = held.lost or missed * _BEAT >= LEASE_SECONDS
+
+    def _give_back_left(self) -> None:
+        """Give back what is no longer worked on, also what the server was away for: nobody waits until that lapses."""
+        while self._left:
+            try:
+                held = self._left.pop()
+            except IndexError:  # another thread took the last one
+                return
+            try:
+                self._give_back(held)
+            except BaseException:
+                self._left.append(held)
+                raise
 
     def _give_back(self, held: Held) -> None:
         after = None if held.after is None else int(held.after * 1000)
