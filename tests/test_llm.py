@@ -5,6 +5,8 @@ import inspect
 import json
 import logging
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -310,6 +312,27 @@ def test_a_model_that_hangs_is_left_when_the_time_is_over(ask, book, hanging):
     (booked,) = book.summary()
     assert (booked.calls, booked.failures, booked.output_tokens) == (1, 1, 0)
     assert booked.input_tokens == answer.input_tokens > 0
+
+
+HANGS = """
+import threading
+from langmem_tiers import Memory, ModelSettings, Settings, Turn
+from langmem_tiers.testing import ScriptedChatModel
+
+model = ScriptedChatModel(responses=[lambda _: str(threading.Event().wait(600))])
+settings = Settings(model=ModelSettings(timeout_seconds=1))
+with Memory.open("memory", embedder=None, model=model, background=False, settings=settings) as memory:
+    alice = memory.user("alice")
+    alice.track([Turn(role="user", content="My sister Lena moved to Porto.")], session="monday")
+    alice.mine()
+print("closed")
+"""
+
+
+def test_a_process_ends_while_a_model_hangs(tmp_path, offline_environment):
+    options = {"env": offline_environment, "cwd": tmp_path, "capture_output": True, "text": True, "timeout": 60}
+    done = subprocess.run([sys.executable, "-c", HANGS], check=True, **options)
+    assert done.stdout == "closed\n"
 
 
 def test_when_the_time_is_over_nobody_is_asked(ask, book):

@@ -64,11 +64,12 @@ class GuardedModel:
         if _key(schema) in self._in_words:
             return None
         try:
-            return self.limited(tokens).with_structured_output(schema, include_raw=True)  # type: ignore[attr-defined, no-any-return]
+            answering: Runnable[Any, Any] = self.limited(tokens).with_structured_output(schema, include_raw=True)  # type: ignore[attr-defined]
         except Exception as error:  # noqa: BLE001 - there are as many ways to say this as there are providers
             say(log, logging.DEBUG, "structured_output_missing", model=self.name, error=error)
             self.ask_in_words(schema)
             return None
+        return _in_one_thread(answering)
 
     def ask_in_words(self, schema: type[BaseModel]) -> None:
         """Remember that structured output does not work for this schema."""
@@ -106,6 +107,21 @@ def model_name(model: object) -> str:
     inner = getattr(model, "bound", model)  # a model with options bound to it
     names = (getattr(inner, name, None) for name in _NAMES)
     return next((name for name in names if isinstance(name, str) and name), type(inner).__name__)
+
+
+def _in_one_thread(answering: Runnable[Any, Any]) -> Runnable[Any, Any]:
+    """The same, with the model called in the thread that asks: exit waits for those that LangChain takes for it."""
+    from langchain_core.runnables import RunnableLambda, RunnableParallel, RunnableSequence
+
+    first = getattr(answering, "first", None)
+    if not (isinstance(answering, RunnableSequence) and isinstance(first, RunnableParallel)):
+        return answering
+    asking = first.steps__
+
+    def ask(messages: Any, config: Any) -> dict[str, Any]:
+        return {name: step.invoke(messages, config) for name, step in asking.items()}
+
+    return RunnableSequence(RunnableLambda(ask, name=first.get_name()), *answering.steps[1:])
 
 
 def _key(schema: type[BaseModel]) -> str:
