@@ -47,6 +47,7 @@ def test_every_import_at_start_is_of_a_declared_dependency(root):
         "langmem_tiers.integrations.connections": "panel",
         "langmem_tiers.storage.postgres.values": "postgres",
         "langmem_tiers.storage.postgres.patience": "postgres",
+        "langmem_tiers.storage.postgres.transactions": "postgres",
         "langmem_tiers.cli.browser": "browse",
         "langmem_tiers.cli.browser_details": "browse",
     }

@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -67,6 +68,7 @@ pytestmark = [
 OF_ALL = {"spaces", "schema_steps", "part"}
 """Tables that are not about one space."""
 IMPATIENT = Settings(storage=StorageSettings(busy_timeout=0.2))
+_KEY = {"space": "users/alice"}
 BADGE = "The badge of the archive is kz77qx41."
 
 
@@ -1273,6 +1275,91 @@ def is_answered(space):
     return False
 
 
+def test_a_transaction_begins_with_its_first_statement_and_nothing_is_in_one_after_it(postgres, address):
+    with _far_away(postgres, seconds=0.25) as port, opened(address) as memory:
+        said(memory.user("alice"), BADGE)
+        far = address.replace(f":{postgres.port}/", f":{port}/")
+        with opened(far) as other, other.use("users/alice") as store:
+            for begin, trips in ((store.reading, 2), (store.writing, 3)):  # with the commit, and the lock of a writer
+                began = time.monotonic()
+                with begin() as connection:
+                    assert connection.execute(text("SELECT count(*) FROM drawers WHERE space = :space"), _KEY).scalar()
+                assert trips * 0.25 <= time.monotonic() - began < (trips + 1) * 0.25
+            until(lambda: not _in_transaction(postgres, address))
+
+
+def test_connections_that_the_server_has_closed_are_replaced_before_anything_is_sent(postgres, address):
+    with opened(address) as memory, memory.use("users/alice") as store:
+        for begin in (store.reading, store.writing):
+            with ExitStack() as several:
+                for _ in range(3):
+                    several.enter_context(store.reading()).execute(text("SELECT 1"))
+            postgres.as_superuser(
+                f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = '{servers.OWNER}'"
+            )
+            with begin() as connection:
+                assert connection.execute(text("SELECT count(*) FROM spaces WHERE space = :space"), _KEY).scalar() == 1
+
+
+def test_a_connection_that_was_not_used_for_a_while_and_leads_nowhere_is_replaced(postgres, address, monkeypatch):
+    from langmem_tiers.storage.postgres import transactions
+
+    forgets = threading.Event()
+    with _far_away(postgres, forgets) as port, opened(address.replace(f":{postgres.port}/", f":{port}/")) as memory:
+        said(memory.user("alice"), BADGE)
+        forgets.set()
+        monkeypatch.setattr(transactions, "_RECENT", 0.0)
+        assert turns(memory) == 1
+
+
+@pytest.mark.parametrize("way", ["reading", "writing"])
+def test_a_server_that_falls_silent_is_noticed_with_the_first_statement(postgres, address, way):
+    with opened(address) as memory, memory.use("users/alice") as store:
+        said(memory.user("alice"), BADGE)
+        with postgres.frozen():
+            began = time.monotonic()
+            for told in ("within 5 s", "a moment ago"):
+                with pytest.raises(ServerUnreachable, match=told), getattr(store, way)() as connection:
+                    connection.execute(text("SELECT count(*) FROM drawers WHERE space = :space"), _KEY)
+            assert time.monotonic() - began < 8
+        until(lambda: is_answered(memory.user("alice")))
+
+
+def test_whoever_waits_longer_for_a_space_than_for_an_answer_takes_no_server_for_silent(address):
+    patient = Settings(storage=StorageSettings(busy_timeout=20))
+    with (
+        opened(address, settings=patient) as memory,
+        psycopg.connect(address) as other,
+        ThreadPoolExecutor() as clients,
+    ):
+        alice, ben = memory.user("alice"), memory.user("ben")
+        for each in (alice, ben):
+            said(each, BADGE)
+        other.execute("SELECT 1 FROM langmem_tiers.spaces WHERE space = 'users/alice' FOR UPDATE")
+        waiting = clients.submit(said, alice, "The badge is green.")
+        time.sleep(7)
+        assert turns(memory, "ben") == 1
+        other.rollback()
+        waiting.result(20)
+        assert turns(memory) == 2
+
+
+def test_a_transaction_reads_nothing_of_a_space_that_took_the_place_of_a_deleted_one(address):
+    count = text("SELECT count(*) FROM drawers WHERE space = :space")
+    with opened(address) as memory, opened(address) as other, other.use("users/alice") as store:
+        said(memory.user("alice"), BADGE)
+        with store.reading() as connection:
+            assert connection.execute(count, _KEY).scalar() == 1
+        memory.delete_user("alice", confirm=True)
+        said(memory.user("alice"), BADGE)
+        with store.reading() as connection:
+            with pytest.raises(StorageError, match="was deleted since it was opened"):
+                connection.execute(count, _KEY)
+            with pytest.raises(StorageError, match="was deleted since it was opened"):
+                connection.execute(count, _KEY)
+        assert store.database.is_gone
+
+
 def test_what_the_background_asks_for_waits_longer_than_a_reply_does(postgres, address):
     from langmem_tiers import replies
     from langmem_tiers.storage.postgres import connections
@@ -1692,6 +1779,47 @@ def _serving(handler):
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def _far_away(postgres, forgets=None, *, seconds=0.0):
+    """A port that leads to the server, whose answers take a while; what came before it `forgets` is then refused."""
+    ended = threading.Event()
+
+    def pass_on(source, target, wait):
+        came_before = not (forgets and forgets.is_set())
+
+        def send(some, due):
+            with suppress(OSError):
+                time.sleep(max(0.0, due - time.monotonic()))
+                target.sendall(some)
+
+        with closing(source):
+            with ThreadPoolExecutor(1) as in_order, suppress(OSError):
+                while some := source.recv(65_536):
+                    if came_before and forgets and forgets.is_set():
+                        break
+                    in_order.submit(send, some, time.monotonic() + wait)
+            for each in (source, target):
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def accept(listening):
+        with suppress(OSError):
+            while not ended.is_set():
+                here, _ = listening.accept()
+                there = socket.create_connection(("127.0.0.1", postgres.port))
+                for each in (here, there):
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for way in ((here, there, 0.0), (there, here, seconds)):
+                    threading.Thread(target=pass_on, args=way, daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, args=(listening,), daemon=True).start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            ended.set()
 
 
 def _outlast_the_server(postgres, connection):

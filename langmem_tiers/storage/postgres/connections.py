@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from uuid import uuid4
@@ -28,7 +28,7 @@ from langmem_tiers.storage.postgres.pool import FairPool
 from langmem_tiers.telemetry.logs import say
 
 if TYPE_CHECKING:
-    from langmem_tiers.storage.postgres.patience import PatientConnection
+    from langmem_tiers.storage.postgres.transactions import Beginning, TransactionConnection
 
 log = logging.getLogger(__name__)
 
@@ -51,10 +51,8 @@ _LISTED = (Integer, LargeBinary, Text)
 _NUMERIC = 1700
 # Connections that are kept, and how many more there may be.
 _KEPT, _MORE = 8, 8
-# What is carried by connections: how transactions begin, what they do first, and how long locks are waited for.
-_BEGIN, _FIRST, _FOR_LOCKS = "begin", "first", "for_locks"
-# Under which name a connection has what the last of these answered.
-_ANSWER = "answer"
+# What is carried by connections: how transactions begin, and how long locks are waited for.
+_BEGIN, _FOR_LOCKS = "begin", "for_locks"
 READ_COMMITTED = "ISOLATION LEVEL READ COMMITTED"
 """How transactions begin in which whoever waited for a row reads what was committed meanwhile.
 
@@ -126,6 +124,7 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
     except ImportError as error:
         raise MissingExtra("psycopg", "postgres") from error
     from langmem_tiers.storage.postgres import values
+    from langmem_tiers.storage.postgres.transactions import Beginning
 
     limits = {
         "search_path": f'"{schema}",pg_catalog',  # a name such as user means something else without the signs
@@ -159,7 +158,12 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
         connect_args={"autocommit": True, "client_encoding": "UTF8"}
         | {name: at for name, at in _UNLESS_NAMED.items() if name not in url.query},
         # How many rows were new is asked of inserts too.
-        execution_options={"preserve_rowcount": True, _FOR_LOCKS: settings.busy_timeout, **carried},
+        execution_options={
+            "preserve_rowcount": True,
+            _BEGIN: Beginning(READ_COMMITTED),
+            _FOR_LOCKS: settings.busy_timeout,
+            **carried,
+        },
     )
     opening = _Opening(limits, where=named(url))
     event.listen(engine, "do_connect", lambda _dialect, _record, _, given: opening.opened(given))
@@ -185,34 +189,34 @@ class _Opening:
         self._where = where
         self._is_pooled = False
 
-    def opened(self, given: dict[str, Any]) -> PatientConnection:
+    def opened(self, given: dict[str, Any]) -> TransactionConnection:
         """A new connection.
 
         Raises:
             psycopg.OperationalError: there is none to be had.
         """
-        from langmem_tiers.storage.postgres.patience import PatientConnection
+        from langmem_tiers.storage.postgres.transactions import TransactionConnection
 
         if not self._is_pooled:
             if (direct := self._with_limits(given)) is not None:
                 return direct
             self._is_pooled = True
             say(log, logging.INFO, "pooler_found", database=self._where)
-        made = PatientConnection.opened(self._server, {**given, "prepare_threshold": None})
+        made = TransactionConnection.opened(self._server, {**given, "prepare_threshold": None})
         made.limits = self._each_time
         return made
 
-    def _with_limits(self, given: dict[str, Any]) -> PatientConnection | None:
+    def _with_limits(self, given: dict[str, Any]) -> TransactionConnection | None:
         """One that has the limits; None if a pooler refuses them or has left them out."""
         from psycopg import OperationalError
 
-        from langmem_tiers.storage.postgres.patience import PatientConnection
+        from langmem_tiers.storage.postgres.transactions import TransactionConnection
 
         mark = uuid4().hex
         # Ours come last, and hold.
         options = f"{given.get('options', '')} {self._options} -c {_MARK}={mark}"
         try:
-            made = PatientConnection.opened(self._server, {**given, "options": options})
+            made = TransactionConnection.opened(self._server, {**given, "options": options})
         except OperationalError as error:
             if not _NO_OPTIONS.search(str(error)):
                 raise
@@ -228,14 +232,31 @@ def _quoted(name: str, value: str) -> str:
     return value if name == "search_path" else f"'{value}'"
 
 
-def beginning(engine: Engine, how: str, *first: str, **carried: Any) -> Engine:
-    """The same connections, with transactions that begin in a way and with these commands."""
-    return engine.execution_options(**{_BEGIN: how, _FIRST: "; ".join(first)}, **carried)
+def beginning(engine: Engine, how: str, asking: Sequence[str], values: Mapping[str, str], **carried: Any) -> Engine:
+    """The same connections, with transactions that begin in a way and then ask this with these values."""
+    from psycopg.sql import Literal
+
+    from langmem_tiers.storage.postgres.transactions import Beginning
+
+    question = f"SELECT {', '.join(asking)}"
+    literally = question % {name: Literal(value).as_string() for name, value in values.items()}
+    begin = Beginning(how, question, values, literally)
+    return engine.execution_options(**{_BEGIN: begin}, **carried)
 
 
 def answered(connection: Connection) -> Any:
-    """The row that the last of the commands answered which a transaction began with."""
-    return connection.info[_ANSWER]
+    """The row that was answered to what the transaction asked when it began."""
+    raw = _raw(connection)
+    raw.begin_now()
+    return raw.answer
+
+
+def checked(connection: Connection, check: Callable[[Any], None]) -> None:
+    """Have the row that `answered` tells checked before anything else of the transaction is believed.
+
+    What `check` raises may come with the first statement.
+    """
+    _raw(connection).check_answer(check)
 
 
 def wait_for(connection: Connection, seconds: float) -> None:
@@ -244,12 +265,16 @@ def wait_for(connection: Connection, seconds: float) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Begin a transaction; on another connection, if the server closed this one since it was used last."""
+    """Begin a transaction; on another connection, if the server closed this one since it was used last.
+
+    Where that is known beforehand, the transaction begins with its first statement: that cannot be sent again.
+    """
     from psycopg import OperationalError
 
     from langmem_tiers.storage.postgres.patience import NoAnswer
 
     options = connection.get_execution_options()
+    begin: Beginning = options[_BEGIN]
     for others in reversed(range(_KEPT + _MORE + 1)):
         raw = _raw(connection)
         while raw.is_outdated:
@@ -259,9 +284,10 @@ def _begin(connection: Connection) -> None:
         # Behind a pooler, a transaction may have to wait until another one ends.
         raw.patience = AT_ONCE + options[_FOR_LOCKS] if raw.limits else AT_ONCE
         try:
-            # Of several commands, nothing can be prepared.
-            how = f"BEGIN {options.get(_BEGIN, READ_COMMITTED)}; {raw.limits}{options.get(_FIRST, '')}"
-            connection.info[_ANSWER] = _last_row(raw.execute(how, prepare=False))
+            if raw.is_there and not raw.limits:
+                raw.begin_later(begin, within=AT_ONCE)
+            else:
+                raw.begin(begin)
         except OperationalError as error:
             is_last = not others or isinstance(error, NoAnswer)
             if isinstance(error, NoAnswer) and not raw.limits:  # it had nothing to do, nor to wait for
@@ -276,14 +302,7 @@ def _begin(connection: Connection) -> None:
             return
 
 
-def _last_row(cursor: Any) -> Any:
-    """The row that the last of several commands answered, None if it was none that does."""
-    while cursor.nextset():
-        pass
-    return None if cursor.description is None else cursor.fetchone()
-
-
-def _raw(connection: Connection) -> PatientConnection:
+def _raw(connection: Connection) -> TransactionConnection:
     raw: Any = connection.connection.driver_connection
     return raw  # type: ignore[no-any-return]
 

@@ -6,11 +6,13 @@ The server's own limits do not help there, and the driver knows none but for con
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import psycopg
 from psycopg.errors import ConnectionTimeout, ReadOnlySqlTransaction
+from psycopg.waiting import Ready
 
 Result = TypeVar("Result")
 
@@ -48,11 +50,13 @@ class PatientConnection(psycopg.Connection[Any]):
 
     patience: float = 60.0
     limits: str = ""
+    due_within: float | None = None
+    """Seconds within which the server is to say a first word, however long it may take for the rest."""
     server: Server
     _turn = 0
 
     @classmethod
-    def opened(cls, server: Server, given: dict[str, Any]) -> PatientConnection:
+    def opened(cls, server: Server, given: dict[str, Any]) -> Self:
         """A new connection.
 
         Raises:
@@ -86,20 +90,29 @@ class PatientConnection(psycopg.Connection[Any]):
             raise
 
     def _within(self, gen: Generator[Any, Any, Result]) -> Generator[Any, Any, Result]:
-        until = monotonic() + self.patience
+        until = monotonic() + self._patience()
         try:
             wanted = next(gen)
             while True:
                 came = yield wanted
                 if came:
-                    until = monotonic() + self.patience
+                    if came & Ready.R:
+                        self.due_within = None
+                    until = monotonic() + self._patience()
                 elif monotonic() > until:
-                    self._give_up()
+                    self._give_up(gen)
                 wanted = gen.send(came)
         except StopIteration as end:
             result: Result = end.value
             return result
 
-    def _give_up(self) -> None:
+    def _patience(self) -> float:
+        return self.patience if self.due_within is None else self.due_within
+
+    def _give_up(self, gen: Generator[Any, Any, Any]) -> None:
         self.pgconn.finish()
-        raise NoAnswer(f"it did not answer within {self.patience:g} s")
+        with suppress(psycopg.Error):  # it may have something to send still
+            gen.close()
+        if self.due_within is not None:  # the server had nothing to do, nor to wait for
+            self.server.note_silence()
+        raise NoAnswer(f"it did not answer within {self._patience():g} s")

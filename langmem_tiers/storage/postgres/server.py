@@ -25,6 +25,7 @@ from langmem_tiers.storage.postgres.connections import (
     READ_COMMITTED,
     answered,
     beginning,
+    checked,
     connected,
     named,
     parsed,
@@ -62,7 +63,11 @@ _TOKEN = Prepared(text("SELECT token FROM spaces WHERE space = :space"))
 
 # What a connection carries beside its space: what is before the names of all spaces.
 _PREFIX = "prefix"
-_RELAXED = "SET LOCAL synchronous_commit = off"
+# What transactions ask first: to see the rows of a space, and for its token.
+_SEEN = f"set_config('{ddl.SPACE_SETTING}', %(space)s, true)"
+_HELD_TOKEN = "(SELECT token FROM spaces WHERE space = %(space)s)"
+_RELAXED = "set_config('synchronous_commit', 'off', true)"
+_SOON = f"set_config('lock_timeout', '{int(HURRIED * 1000)}ms', true)"
 
 
 class Clearing(Protocol):
@@ -353,21 +358,19 @@ class PostgresRecords(Database):
         self.where = where
         self.writers = queue_of((where, schema, space))
         self._gone = threading.Event()  # also of views
-        seen = _seen_from(space)
 
-        soon = f"SET LOCAL lock_timeout = '{int(HURRIED * 1000)}ms'"
         writes: dict[str, Any] = {SPACE_NAME: space, WRITES: True}
-        of_one_moment = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        self._reader = beginning(engine, of_one_moment, seen, _token_of(space), **{SPACE_NAME: space})
-        self._writer = beginning(engine, READ_COMMITTED, seen, **writes)
-        self._relaxed = beginning(engine, READ_COMMITTED, _RELAXED, seen, **writes)
-        self._hurried = beginning(engine, READ_COMMITTED, _RELAXED, soon, seen, **writes)
+        of_one_moment, of = "ISOLATION LEVEL REPEATABLE READ READ ONLY", {"space": space}
+        self._reader = beginning(engine, of_one_moment, [_HELD_TOKEN, _SEEN], of, **{SPACE_NAME: space})
+        self._writer = beginning(engine, READ_COMMITTED, [_SEEN], of, **writes)
+        self._relaxed = beginning(engine, READ_COMMITTED, [_SEEN, _RELAXED], of, **writes)
+        self._hurried = beginning(engine, READ_COMMITTED, [_SEEN, _RELAXED, _SOON], of, **writes)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one moment of the records."""
         with translated(self.where), self._reader.begin() as connection:
-            self._require_same(answered(connection))
+            checked(connection, self._require_same)
             yield connection
 
     @contextmanager
@@ -406,11 +409,11 @@ class PostgresRecords(Database):
     def begun_anew(self) -> Self | None:
         """The records of the space that has its name now, after it was deleted; None if there is none."""
         with translated(self.where), self._reader.begin() as connection:
-            row = answered(connection)
-        if row is None:
+            [token, *_] = answered(connection)
+        if token is None:
             return None
         anew = copy(self)
-        anew._token, anew._gone = row[0], threading.Event()
+        anew._token, anew._gone = token, threading.Event()
         return anew
 
     def _require_same(self, row: Sequence[Any] | None) -> None:
@@ -448,17 +451,3 @@ class PostgresRecords(Database):
     def close(self) -> None:
         """Wait for what is still to be written; connections belong to the server."""
         self.writers.later.wait()
-
-
-def _seen_from(space: str) -> str:
-    """The command after which a transaction sees the rows of a space."""
-    from psycopg.sql import Literal
-
-    return f"SET LOCAL {ddl.SPACE_SETTING} = {Literal(space).as_string()}"
-
-
-def _token_of(space: str) -> str:
-    """The command that answers with the token of a space."""
-    from psycopg.sql import Literal
-
-    return f"SELECT token FROM spaces WHERE space = {Literal(space).as_string()}"

@@ -1,0 +1,209 @@
+"""Transactions of a connection to a server, with as few trips there as they need.
+
+What begins a transaction goes with its first statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.pq import PipelineStatus, TransactionStatus
+
+from langmem_tiers.storage.postgres.patience import PatientConnection
+
+Result = TypeVar("Result")
+
+# Seconds after its last answer in which a connection is taken for one that leads to the server. Routers, and machines
+# that were restarted, forget a connection without a word, but later than that.
+_RECENT = 10.0
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """How a transaction begins, and what it is asked first, before anything else.
+
+    `question` is one statement, and `values` are those that it is asked with; `literally` has them in its text.
+    """
+
+    how: str
+    question: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    literally: str = ""
+
+
+class _Cursor(psycopg.Cursor[Any]):
+    """A cursor whose first statement takes along what begins its transaction."""
+
+    connection: TransactionConnection
+
+    def execute(self, query: Any, params: Any = None, **how: Any) -> Any:
+        """Execute a statement, in a transaction that has begun."""
+        if self.connection.has_begun:
+            return super().execute(query, params, **how)
+        if not (params or how.get("binary")):  # it may be several, which cannot go along with anything
+            self.connection.begin_now()
+            return super().execute(query, params, **how)
+        with self.connection.pipeline():
+            super().execute(query, params, **how)
+        return self
+
+    def executemany(self, query: Any, params_seq: Iterable[Any], **how: Any) -> None:
+        """Execute a statement several times, in a transaction that has begun."""
+        self.connection.begin_now()
+        super().executemany(query, params_seq, **how)
+
+
+class _ServerCursor(psycopg.ServerCursor[Any]):
+    """A cursor of the server, which is opened in a transaction that has begun."""
+
+    connection: TransactionConnection
+
+    def execute(self, query: Any, params: Any = None, **how: Any) -> Any:
+        """Open it."""
+        self.connection.begin_now()
+        return super().execute(query, params, **how)
+
+
+class TransactionConnection(PatientConnection):
+    """A connection whose transactions begin with their first statement.
+
+    Nothing is executed before that: whoever goes around the cursors is refused.
+    """
+
+    answer: Sequence[Any] | None = None
+    """The row that the question at the beginning was answered with."""
+
+    _beginning: Beginning | None = None
+    _check: Callable[[Sequence[Any] | None], None] | None = None
+    _is_beginning = False
+    _heard = 0.0
+    _of_beginning: tuple[psycopg.Cursor[Any], psycopg.Cursor[Any]] | None = None
+
+    @classmethod
+    def connect(cls, *given: Any, **named: Any) -> TransactionConnection:
+        """A new connection."""
+        made = super().connect(*given, cursor_factory=_Cursor, **named)
+        assert isinstance(made, cls)
+        made.server_cursor_factory = _ServerCursor
+        return made
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a statement can be executed as it is."""
+        return self._beginning is None or self._is_beginning
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it led to the server a moment ago, and the server has not closed it since."""
+        if self.closed or monotonic() - self._heard > _RECENT:
+            return False
+        try:
+            for _ in range(2):  # the server's farewell, and the end
+                self.pgconn.consume_input()
+        except psycopg.OperationalError:
+            self.pgconn.finish()
+        return not self.closed
+
+    def begin(self, beginning: Beginning) -> None:
+        """Begin a transaction.
+
+        Raises:
+            psycopg.OperationalError: the connection does not lead to the server.
+        """
+        self._check, self.due_within = None, None
+        # Of several commands, nothing can be prepared.
+        how = f"BEGIN {beginning.how}; {self.limits}{beginning.literally}"
+        self.answer = _last_row(psycopg.Cursor(self).execute(how, prepare=False))
+
+    def begin_later(self, beginning: Beginning, *, within: float) -> None:
+        """Begin a transaction with its first statement; the server is to say so within so many seconds."""
+        self._check, self.answer = None, None
+        self._beginning, self.due_within = beginning, within
+
+    def begin_now(self) -> None:
+        """Begin the transaction that is to begin with its first statement."""
+        if not self.has_begun:
+            with self.pipeline():
+                pass
+
+    def check_answer(self, check: Callable[[Sequence[Any] | None], None]) -> None:
+        """Have the row of the beginning checked before any other is there: at once, or with the first statement.
+
+        What `check` raises then, it raises with every statement.
+        """
+        if self._beginning is None:
+            check(self.answer)
+        else:
+            self._check = check
+
+    @contextmanager
+    def pipeline(self) -> Iterator[psycopg.Pipeline]:
+        """Send what is executed in the block together, after what begins the transaction; rows are there after it."""
+        beginning = self._beginning
+        if beginning is None or self._is_beginning:
+            with super().pipeline() as pipeline:
+                yield pipeline
+            return
+        self._is_beginning = True
+        try:
+            with super().pipeline() as pipeline:
+                asked = self._send(beginning)
+                yield pipeline
+            self.answer = None if asked is None else asked.fetchone()
+            if self._check is not None:
+                self._check(self.answer)
+            self._beginning = None
+        except BaseException:
+            if not self._is_in_order:
+                self.pgconn.finish()
+            raise
+        finally:
+            self._is_beginning = False
+
+    @property
+    def _is_in_order(self) -> bool:
+        """Whether a transaction has begun, and all is answered: Ctrl-C may come between, and cancel the beginning."""
+        begun = self.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+        return begun and self.pgconn.pipeline_status == PipelineStatus.OFF
+
+    def _send(self, beginning: Beginning) -> psycopg.Cursor[Any] | None:
+        """Send it; the cursor of what is asked."""
+        if self._of_beginning is None:
+            self._of_beginning = psycopg.Cursor(self), psycopg.Cursor(self)
+        begun, asked = self._of_beginning
+        begun.execute(f"BEGIN {beginning.how}")
+        if beginning.question:
+            asked.execute(beginning.question, beginning.values)
+        # The first statement may take long: that the server is there is to be known before.
+        self.pgconn.send_flush_request()
+        return asked if beginning.question else None
+
+    def commit(self) -> None:
+        """Commit the transaction."""
+        self._beginning = None
+        super().commit()
+
+    def rollback(self) -> None:
+        """Take back what was not committed."""
+        self._beginning = None
+        super().rollback()
+
+    def wait(self, gen: Generator[Any, Any, Result], *how: Any, **named: Any) -> Result:
+        """What the driver waits for; refused before the transaction has begun."""
+        if not self.has_begun:
+            raise psycopg.InterfaceError("the transaction has not begun")
+        result = super().wait(gen, *how, **named)
+        self._heard = monotonic()
+        return result
+
+
+def _last_row(cursor: psycopg.Cursor[Any]) -> Any:
+    """The row that the last of several commands answered, None if it was none that does."""
+    while cursor.nextset():
+        pass
+    return None if cursor.description is None else cursor.fetchone()
