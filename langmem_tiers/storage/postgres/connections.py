@@ -232,13 +232,18 @@ def _quoted(name: str, value: str) -> str:
     return value if name == "search_path" else f"'{value}'"
 
 
+def looking(engine: Engine) -> Engine:
+    """The same connections, with transactions that change nothing."""
+    return beginning(engine, f"{READ_COMMITTED} READ ONLY", [], {})
+
+
 def beginning(engine: Engine, how: str, asking: Sequence[str], values: Mapping[str, str], **carried: Any) -> Engine:
     """The same connections, with transactions that begin in a way and then ask this with these values."""
     from psycopg.sql import Literal
 
     from langmem_tiers.storage.postgres.transactions import Beginning
 
-    question = f"SELECT {', '.join(asking)}"
+    question = f"SELECT {', '.join(asking)}" if asking else ""
     literally = question % {name: Literal(value).as_string() for name, value in values.items()}
     begin = Beginning(how, question, values, literally)
     return engine.execution_options(**{_BEGIN: begin}, **carried)
@@ -284,6 +289,7 @@ def _begin(connection: Connection) -> None:
         # Behind a pooler, a transaction may have to wait until another one ends.
         raw.patience = AT_ONCE + options[_FOR_LOCKS] if raw.limits else AT_ONCE
         try:
+            raw.settle()
             if raw.is_there and not raw.limits:
                 raw.begin_later(begin, within=AT_ONCE)
             else:

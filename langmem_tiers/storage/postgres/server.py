@@ -27,6 +27,7 @@ from langmem_tiers.storage.postgres.connections import (
     beginning,
     checked,
     connected,
+    looking,
     named,
     parsed,
     wait_for,
@@ -162,6 +163,7 @@ class PostgresServer:
         url, self._schema = parsed(address)
         self.where = named(url)
         self._engine = connected(url, self._schema, settings, **{ENGINE: _WAYS})
+        self._looking = looking(self._engine)
         self._connections = _Connections(self._engine, self.where)
         self.queue = WorkQueue(self._engine, self.where, prefix)
         try:
@@ -181,19 +183,19 @@ class PostgresServer:
         Raises:
             StorageError: it does not.
         """
-        with self._connection() as connection:
+        with self._look() as connection:
             connection.execute(select(1))
 
     def names(self) -> tuple[str, ...]:
         """The names of all spaces, sorted."""
-        with self._connection() as connection:
+        with self._look() as connection:
             own = ddl.spaces.c.space.startswith(self._prefix, autoescape=True)
             found = connection.execute(select(ddl.spaces.c.space).where(own).order_by(ddl.spaces.c.space)).scalars()
             return tuple(each.removeprefix(self._prefix) for each in found)
 
     def has(self, name: str) -> bool:
         """Whether there is a space of this name; never begins one."""
-        with self._connection() as connection:
+        with self._look() as connection:
             return connection.execute(select(1).where(ddl.spaces.c.space == self._prefix + name)).first() is not None
 
     def onlookers(self, name: str) -> tuple[str, ...]:
@@ -201,7 +203,7 @@ class PostgresServer:
         key = self._prefix + name
         by = ddl.shown.c.space
         wanted = select(by).where(ddl.shown.c.other.in_((key, "")), by.startswith(self._prefix, autoescape=True))
-        with self._connection() as connection:
+        with self._look() as connection:
             _SEEN_FROM.rows(connection, space=key)
             found = connection.execute(wanted.order_by(by)).scalars()
             return tuple(dict.fromkeys(each.removeprefix(self._prefix) for each in found))
@@ -267,6 +269,12 @@ class PostgresServer:
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         with translated(self.where), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _look(self) -> Iterator[Connection]:
+        """A connection that changes nothing."""
+        with translated(self.where), self._looking.begin() as connection:
             yield connection
 
     def _require_part(self, connection: Connection) -> None:

@@ -1,6 +1,6 @@
 """Transactions of a connection to a server, with as few trips there as they need.
 
-What begins a transaction goes with its first statement.
+What begins a transaction goes with its first statement. What ends one that only read is answered behind the caller.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg.pq import PipelineStatus, TransactionStatus
+from psycopg.waiting import Wait
 
 from langmem_tiers.storage.postgres.patience import PatientConnection
 
@@ -34,6 +35,11 @@ class Beginning:
     question: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     literally: str = ""
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether nothing can be changed by it."""
+        return self.how.endswith("READ ONLY")
 
 
 class _Cursor(psycopg.Cursor[Any]):
@@ -81,6 +87,8 @@ class TransactionConnection(PatientConnection):
     _beginning: Beginning | None = None
     _check: Callable[[Sequence[Any] | None], None] | None = None
     _is_beginning = False
+    _only_reads = False
+    _is_ending = False
     _heard = 0.0
     _of_beginning: tuple[psycopg.Cursor[Any], psycopg.Cursor[Any]] | None = None
 
@@ -115,15 +123,20 @@ class TransactionConnection(PatientConnection):
         Raises:
             psycopg.OperationalError: the connection does not lead to the server.
         """
-        self._check, self.due_within = None, None
+        self._of_this(beginning)
         # Of several commands, nothing can be prepared.
         how = f"BEGIN {beginning.how}; {self.limits}{beginning.literally}"
         self.answer = _last_row(psycopg.Cursor(self).execute(how, prepare=False))
 
     def begin_later(self, beginning: Beginning, *, within: float) -> None:
         """Begin a transaction with its first statement; the server is to say so within so many seconds."""
-        self._check, self.answer = None, None
+        self._of_this(beginning)
         self._beginning, self.due_within = beginning, within
+
+    def _of_this(self, beginning: Beginning) -> None:
+        self._check, self.answer, self.due_within = None, None, None
+        # Behind a pooler, whoever gets the connection of the server next would wait.
+        self._only_reads = beginning.only_reads and not self.limits
 
     def begin_now(self) -> None:
         """Begin the transaction that is to begin with its first statement."""
@@ -184,14 +197,52 @@ class TransactionConnection(PatientConnection):
         return asked if beginning.question else None
 
     def commit(self) -> None:
-        """Commit the transaction."""
+        """End the transaction; one that only read is over for the caller before that is answered."""
         self._beginning = None
-        super().commit()
+        if not self._only_reads or self.pgconn.transaction_status != TransactionStatus.INTRANS:
+            super().commit()
+            return
+        self._is_ending = True
+        with self.lock:
+            try:
+                self.pgconn.send_query(b"COMMIT")
+                unsent = self.pgconn.flush()
+            except psycopg.OperationalError:  # there was nothing to lose
+                self.pgconn.finish()
+                return
+        if unsent:
+            self.settle()
 
     def rollback(self) -> None:
         """Take back what was not committed."""
         self._beginning = None
+        if self._is_ending and self.pgconn.transaction_status != TransactionStatus.INTRANS:
+            return
+        self._is_ending = False
         super().rollback()
+
+    def settle(self) -> None:
+        """Take the answer to what ended the last transaction, if nobody did; then nothing is under way.
+
+        Raises:
+            psycopg.OperationalError: it did not come, and the connection is of no use any more.
+        """
+        if self._is_ending and not self.closed:
+            heard = self._heard
+            with self.lock:
+                self.wait(self._end())
+            self._heard = heard  # the answer may have come long ago
+            if self.pgconn.transaction_status != TransactionStatus.IDLE:
+                self.pgconn.finish()
+        self._is_ending = False
+
+    def _end(self) -> Generator[Wait, Any, None]:
+        self.pgconn.consume_input()
+        while self.pgconn.is_busy():
+            yield Wait.R
+            self.pgconn.consume_input()
+        while self.pgconn.get_result() is not None:
+            pass
 
     def wait(self, gen: Generator[Any, Any, Result], *how: Any, **named: Any) -> Result:
         """What the driver waits for; refused before the transaction has begun."""

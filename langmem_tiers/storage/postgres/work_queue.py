@@ -20,6 +20,7 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, text
 
 from langmem_tiers.errors import StorageError
+from langmem_tiers.storage.postgres.connections import looking
 from langmem_tiers.storage.postgres.errors import translated
 from langmem_tiers.storage.spread import chosen
 from langmem_tiers.telemetry.logs import say
@@ -163,6 +164,7 @@ class WorkQueue(SpaceQueue):
 
     def __init__(self, engine: Engine, where: str, prefix: str = "") -> None:
         self._engine = engine
+        self._looking = looking(engine)
         self._where = where
         self._prefix = prefix
         self._left: list[Held] = []
@@ -177,18 +179,18 @@ class WorkQueue(SpaceQueue):
 
     def has(self, name: str) -> bool:
         """Whether there is such a space."""
-        with self._connection() as connection:
+        with self._look() as connection:
             return connection.execute(_THERE, {"space": self._prefix + name}).first() is not None
 
     def unfinished(self, names: Iterable[str]) -> set[str]:
         """Those of some spaces that have work left, or soon will."""
         given = {"spaces": [self._prefix + name for name in names]}
-        with self._connection() as connection:
+        with self._look() as connection:
             return {str(key).removeprefix(self._prefix) for key in connection.execute(_UNFINISHED, given).scalars()}
 
     def waiting(self) -> Waiting:
         """How many spaces wait, and how long."""
-        with self._connection() as connection:
+        with self._look() as connection:
             spaces, seconds = connection.execute(_WAITING, {"prefix": self._prefix}).one()
         return Waiting(int(spaces), float(seconds))
 
@@ -256,6 +258,11 @@ class WorkQueue(SpaceQueue):
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         with translated(self._where), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _look(self) -> Iterator[Connection]:
+        with translated(self._where), self._looking.begin() as connection:
             yield connection
 
 
