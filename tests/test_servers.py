@@ -1326,6 +1326,20 @@ def test_a_server_that_falls_silent_is_noticed_with_the_first_statement(postgres
         until(lambda: is_answered(memory.user("alice")))
 
 
+@pytest.mark.parametrize("way", ["reading", "writing"])
+def test_ctrl_c_in_the_first_statement_of_a_transaction_ends_both(postgres, address, way):
+    with opened(address) as memory, memory.use("users/alice") as store:
+        said(memory.user("alice"), BADGE)
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        began = time.monotonic()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt), getattr(store, way)() as connection:
+            connection.execute(text("SELECT pg_sleep(20) WHERE :space = :space"), _KEY)
+        assert time.monotonic() - began < 10
+        until(lambda: not _in_transaction(postgres, address))
+        assert turns(memory) == 1
+
+
 def test_whoever_waits_longer_for_a_space_than_for_an_answer_takes_no_server_for_silent(address):
     patient = Settings(storage=StorageSettings(busy_timeout=20))
     with (

@@ -171,9 +171,11 @@ class TransactionConnection(PatientConnection):
             if self._check is not None:
                 self._check(self.answer)
             self._beginning = None
-        except BaseException:
+        except BaseException as error:
             if not self._is_in_order:
                 self.pgconn.finish()
+            if isinstance(error.__context__, KeyboardInterrupt):  # what went wrong after Ctrl-C does not hide it
+                raise error.__context__ from None
             raise
         finally:
             self._is_beginning = False
