@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not engines.ADDRESS, reason="POSTGRES names no s
 
 QUESTION = "Where is the blue bicycle from Delft, and which of my bicycles has a bell?"
 # The embedder is asked while no transaction is open, so that some of it is asked twice.
-MOST = 20
+MOST = 18
 
 
 @pytest.fixture
