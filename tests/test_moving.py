@@ -13,7 +13,7 @@ from langmem_tiers.moving import move
 from langmem_tiers.storage import dump
 from langmem_tiers.testing import FrozenClock, HashEmbedder
 from tests import engines
-from tests.test_workers import address  # noqa: F401 - a fixture
+from tests.test_workers import address, schema_of_its_own  # noqa: F401 - a fixture
 
 pytestmark = [
     pytest.mark.by_address,
@@ -29,6 +29,12 @@ def filled(folder) -> None:
             turns = [Turn(role="user", content=f"{said} {name}", message_id=said) for said in SAID]
             memory.user(name).track(turns, session="monday")
         memory.flush()
+
+
+@pytest.fixture
+def address_beside():
+    """Another schema of the same database."""
+    yield from schema_of_its_own()
 
 
 def bare(place) -> Memory:
@@ -87,6 +93,17 @@ def test_a_memory_moves_to_servers_and_back_with_every_row_and_vector(tmp_path, 
     assert "Lisbon" in first[0]
     assert first == there == back
     assert [each.documents_embedded for each in embedders] == [0, 0, 0]
+
+
+def test_a_memory_moves_from_one_schema_of_a_database_to_another(tmp_path, address, address_beside):  # noqa: F811
+    filled(tmp_path)
+    with bare(tmp_path) as old, bare(address) as one, bare(address_beside) as other:
+        report = move(old, one)
+        assert move(one, other).rows == report.rows
+        assert [each.backend.where.partition("?")[2] for each in (one, other)] == [
+            each.partition("?")[2] for each in (address, address_beside)
+        ]
+    assert rows(tmp_path) == rows(address_beside)
 
 
 def test_after_a_move_the_database_knows_how_much_it_holds(tmp_path, address):  # noqa: F811

@@ -63,6 +63,11 @@ class Slow(HashEmbedder):
 @pytest.fixture
 def address():
     """A schema of its own."""
+    yield from schema_of_its_own()
+
+
+def schema_of_its_own():
+    """The address of a schema of the database, which is dropped afterwards."""
     schema = f"workers_{uuid4().hex[:12]}"
     yield f"{engines.ADDRESS}?schema={schema}"
     with psycopg.connect(engines.ADDRESS, autocommit=True) as connection:

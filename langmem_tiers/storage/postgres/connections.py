@@ -112,9 +112,11 @@ def _with_hosts(address: str) -> str:
     return f"{several['before']}{database}?{hosts}{'&' if options else ''}{options}"
 
 
-def named(url: URL) -> str:
-    """The address as messages have it: without a password."""
-    return shown(url.set(password=None).render_as_string(hide_password=False)).replace("+psycopg", "")
+def named(url: URL, schema: str) -> str:
+    """The address as messages have it: without a password, and with the schema if it is one of several."""
+    told = url.set(password=None)
+    told = told if schema == _SCHEMA else told.update_query_dict({"schema": schema})
+    return shown(told.render_as_string(hide_password=False)).replace("+psycopg", "")
 
 
 def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) -> Engine:
@@ -165,7 +167,7 @@ def connected(url: URL, schema: str, settings: StorageSettings, **carried: Any) 
             **carried,
         },
     )
-    opening = _Opening(limits, where=named(url))
+    opening = _Opening(limits, where=named(url, schema))
     event.listen(engine, "do_connect", lambda _dialect, _record, _, given: opening.opened(given))
     event.listen(engine, "connect", lambda connection, _record: values.adapt(connection))
     event.listen(engine, "begin", _begin)

@@ -161,7 +161,7 @@ class PostgresServer:
         self._prefix = prefix
         self._part = part
         url, self._schema = parsed(address)
-        self.where = named(url)
+        self.where = named(url, self._schema)
         self._engine = connected(url, self._schema, settings, **{ENGINE: _WAYS})
         self._looking = looking(self._engine)
         self._connections = _Connections(self._engine, self.where)
