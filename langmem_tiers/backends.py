@@ -13,8 +13,8 @@ from pathlib import Path
 from langmem_tiers.errors import InvalidInput, StorageError
 from langmem_tiers.settings import GraphSettings, Settings, StorageSettings
 from langmem_tiers.storage import folder, forgetting
+from langmem_tiers.storage.chroma_clearing import SpaceClearing
 from langmem_tiers.storage.chroma_client import ChromaServers
-from langmem_tiers.storage.chroma_server import SpaceClearing
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.postgres.server import Part, PostgresServer
 from langmem_tiers.storage.postgres.work_queue import SpaceQueue, SpreadQueue

@@ -25,8 +25,9 @@ from langmem_tiers.models.threads import SpareThreads
 from langmem_tiers.settings import GraphSettings, RecallSettings, StorageSettings
 from langmem_tiers.storage.change_log import Moment, moment
 from langmem_tiers.storage.chroma import ChromaIndex
+from langmem_tiers.storage.chroma_clearing import withdraw
 from langmem_tiers.storage.chroma_client import ChromaServers
-from langmem_tiers.storage.chroma_server import ServerNoteVectors, ServerVectors, Shelf, withdraw
+from langmem_tiers.storage.chroma_server import ServerNoteVectors, ServerVectors, Shelf
 from langmem_tiers.storage.database import Database
 from langmem_tiers.storage.drawer_columns import Columns, DrawerColumns, ServerColumns
 from langmem_tiers.storage.drawers import newest

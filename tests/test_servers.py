@@ -1609,7 +1609,7 @@ def test_vectors_that_an_older_version_sent_are_sent_anew_and_compared_until_the
             before = client.create_collection("langmem-before.0", embedding_function=None)
             with store.reading() as connection:
                 held = embedding_cache.load(connection, store.key, store.vectors.model, [(1, 1)])
-            space = chroma_server._mark(store.key)
+            space = chroma_server.mark_of(store.key)
             before.add(ids=[f"{space}:1.0"], embeddings=held.matrix, metadatas=[{"space": space}])
             client.delete_collection(shelf._shared)
             with store.database.writing() as connection:
@@ -1970,11 +1970,11 @@ def _vectors_of(chroma, space):
     """The vectors of a space on a server, in whatever collection."""
     import chromadb
 
-    from langmem_tiers.storage.chroma_server import _mark
+    from langmem_tiers.storage.chroma_server import mark_of
 
     host, _, port = chroma.address.removeprefix("http://").partition(":")
     client = chromadb.HttpClient(host, int(port))
-    return [each for one in client.list_collections() for each in one.get(where={"space": _mark(space)})["ids"]]
+    return [each for one in client.list_collections() for each in one.get(where={"space": mark_of(space)})["ids"]]
 
 
 def test_deleting_a_space_looks_at_those_only_whose_recalls_may_show_it(address):

@@ -94,15 +94,15 @@ def find(
     request: RecallRequest,
     *,
     watch: Stopwatch,
-    beside: Callable[[SpaceSnapshot, Trip, Query, Vectors | None, RecallRequest], None],
     said: Mapping[str, ByWords],
+    beside: Callable[[SpaceSnapshot, Trip, Query, Vectors | None, RecallRequest], None] = lambda *_: None,
     from_graph: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     needed: Mapping[str, Mapping[int, float]] = MappingProxyType({}),
     then: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> list[FoundDrawer]:
     """All candidates, best first.
 
-    `beside` has a trip ask for what else is about to be read. `said` is what each source's keyword search found,
+    `said` is what each source's keyword search found, `beside` has a trip ask for what else is about to be read.
     `from_graph` are the drawers that its graph names, with their fit, `needed` those that the message needs whatever
     their words, `then` those said in the months asked about, of which the nearest are always looked at.
 
@@ -160,24 +160,17 @@ def _search(
 ) -> _Channels:
     """Ask every channel; none gates another, and each then scores what the others found."""
     store, at, settings = source.store, source.drawers_at, request.settings
-    index = None if vector is None else store.vectors
-    covered, later, only, most = said.covered, said.later, said.only, said.most(settings.candidates)
-    similar: dict[int, float] = {}
+    index, covered, only = None if vector is None else store.vectors, said.covered, said.only
     with watch.stage("vector"):
-        if index is not None and vector is not None:
-            similar = index.similar(at, vector, most)
-            # Hardly any of the nearest ones may be about it, so these are compared themselves.
-            similar = similar if only is None else _nearest(index.similarities(at, vector, only), most)
-            similar = _best(similar, settings.candidates, later, only)
-            # What is more similar, of other times, takes nobody's place either.
-            similar |= _nearest(index.similarities(at, vector, set(then)), _MOST_THEN) if then else {}
+        similar = _similar(source, said, vector, request, then)
     near = [drawer for drawer, similarity in similar.items() if similarity >= settings.min_similarity]
     with watch.stage("look_up"):
         found = {*said.hits, *near, *(number for each in named.values() for number in each)}
         found = found if only is None else found & only
         with one_trip(source.connection) as trip:
             # What was said just before them too, as the numbers have it, which most are right about.
-            others = set() if trip.idle else found.union(number - 1 for number in found) - similar.keys() - {0}
+            before = set[int]() if trip.idle else {number - 1 for number in found}
+            others = set[int]() if trip.idle else found.union(before) - similar.keys() - {0}
             trip.ask(store.columns.rows, at, found)
             if index is not None and vector is not None and others:
                 trip.ask(index.similarities, at, vector, others)
@@ -206,6 +199,21 @@ def _search(
             match=match[:count],
             previous=np.where(rows.previous > 0, match[count:], 0.0),
         )
+
+
+def _similar(
+    source: SpaceSnapshot, said: ByWords, vector: Vectors | None, request: RecallRequest, then: Sequence[int]
+) -> dict[int, float]:
+    """The drawers nearest to the query, with how similar they are; those said `then` take nobody's place."""
+    index = source.store.vectors
+    if index is None or vector is None:
+        return {}
+    at, candidates, only = source.drawers_at, request.settings.candidates, said.only
+    most = said.most(candidates)
+    # Hardly any of the nearest ones may be about a project or a task, so those that are get compared themselves.
+    found = index.similar(at, vector, most) if only is None else _nearest(index.similarities(at, vector, only), most)
+    of_then = _nearest(index.similarities(at, vector, set(then)), _MOST_THEN) if then else {}
+    return _best(found, candidates, said.later, only) | of_then
 
 
 def _nearest(similar: dict[int, float], most: int) -> dict[int, float]:

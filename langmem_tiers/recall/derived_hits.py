@@ -326,18 +326,7 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
     refs: dict[str, list[str]] = {}
     for hit in hits:
         refs.setdefault(hit.kind, []).append(hit.ref)
-    with one_trip(source.connection) as trip:
-        trip.ask(_entries, source, refs.get("entry"), request)
-        if "episode" in refs:
-            trip.ask(_episodes, source, refs["episode"], request)
-        if "document" in refs:
-            trip.ask(documents.written, source.connection, source.key, refs["document"])
-    held = _entries(source, refs.get("entry"), request)
-    at, until = to_millis(request.now), source.moment.until
-    told = _episodes(source, refs["episode"], request) if "episode" in refs else {}
-    kept = items.holding(source.connection, source.key, refs["item"], at=at, until=until) if "item" in refs else {}
-    written = documents.written(source.connection, source.key, refs["document"]) if "document" in refs else {}
-    current = {path: file for path, file in written.items() if until is None or to_millis(file.at) <= until}
+    held, told, kept, current = _records(source, refs, request)
     # Whether something still holds takes long to find: not of what is not shown anyway.
     as_if = {hit: _entry(source, hit, held[hit.ref], (), request) for hit in hits if _is_of(hit, "entry", held)}
     fit = {known.ref: held[known.ref] for known in as_if.values() if known.score >= request.threshold}
@@ -362,6 +351,32 @@ def _notes(source: SpaceSnapshot, query: Query, vector: Vectors | None, request:
             yield _document(source, hit, file, ended, request)
 
 
+class _Records(NamedTuple):
+    """What notes are made of, by ref."""
+
+    entries: dict[str, Entry]
+    episodes: dict[str, Episode]
+    items: dict[str, ItemRow]
+    documents: dict[str, Written]
+
+
+def _records(source: SpaceSnapshot, refs: Mapping[str, list[str]], request: RecallRequest) -> _Records:
+    """What these notes are made of, as far as it holds."""
+    place, at, until = (source.connection, source.key), to_millis(request.now), source.moment.until
+    of_entries, of_episodes, of_documents = (refs.get(kind, []) for kind in ("entry", "episode", "document"))
+    with one_trip(source.connection) as trip:
+        trip.ask(_entries, source, of_entries, request)
+        trip.ask(_episodes, source, of_episodes, request)
+        trip.ask(documents.written, *place, of_documents)
+    written = documents.written(*place, of_documents)
+    return _Records(
+        entries=_entries(source, of_entries, request),
+        episodes=_episodes(source, of_episodes, request),
+        items=items.holding(*place, refs["item"], at=at, until=until) if "item" in refs else {},
+        documents={path: file for path, file in written.items() if until is None or to_millis(file.at) <= until},
+    )
+
+
 def _is_of(hit: NoteHit, kind: str, held: Collection[str]) -> bool:
     """Whether a hit is one of these records."""
     return hit.kind == kind and hit.ref in held
@@ -382,15 +397,15 @@ def _note_hits(source: SpaceSnapshot, query: Query, vector: Vectors | None, requ
 
 def _episodes(source: SpaceSnapshot, ids: list[str], request: RecallRequest) -> dict[str, Episode]:
     """The summaries that have not expired; of an earlier moment, those of what was over by then."""
-    found = episodes.holding(source.connection, source.key, ids, at=to_millis(request.now))
+    found = episodes.holding(source.connection, source.key, ids, at=to_millis(request.now)) if ids else {}
     told = {ref: each for ref, each in found.items() if WITHHELD not in (each.title, each.summary)}
     return {ref: each for ref, each in told.items() if request.until is None or each.ended_at <= request.until}
 
 
-def _entries(source: SpaceSnapshot, ids: list[str] | None, request: RecallRequest) -> dict[str, Entry]:
+def _entries(source: SpaceSnapshot, ids: list[str], request: RecallRequest) -> dict[str, Entry]:
     """The entries that hold."""
     if source.earlier is not None:
-        return {ref: source.earlier.held[ref] for ref in ids or () if ref in source.earlier.held}
+        return {ref: source.earlier.held[ref] for ref in ids if ref in source.earlier.held}
     found = entries.by_ids(source.connection, source.key, ids) if ids else {}
     return {
         ref: entry

@@ -39,11 +39,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+PLACE = "chroma.collection"
+"""What the names of the facts begin with that say which collection was filled, by model and kind."""
 Near = list[tuple[str, float]]
 """The names of vectors in a space, each with its cosine similarity, best first."""
 
-_PLACE = "chroma.collection"
-_OF_MODEL = re.compile(rf"{re.escape(_PLACE)}:[0-9a-f]{{12}}")
+_OF_MODEL = re.compile(rf"{re.escape(PLACE)}:[0-9a-f]{{12}}")
 # A space with more vectors than this has a collection of its own.
 _SHARED = 4_000
 # Drawers read at once, and changes since the server's state that are looked at.
@@ -131,10 +132,10 @@ class Shelf(ABC):
         self._space = database.space
         self._given = server
         digest = blake2b(model.encode(), digest_size=6).hexdigest()
-        self._mark = _mark(self._space)
+        self._mark = mark_of(self._space)
         self._shared = f"{database.shard}.seats.{digest}{self.SUFFIX}"
         self._own = f"{database.shard}.{digest}{self.SUFFIX}.of.{self._mark}"
-        self._all = f"{_PLACE}:{digest}"
+        self._all = f"{PLACE}:{digest}"
         self._fact = f"{self._all}{self.SUFFIX}"
         self._begun = f"begun {self._fact}"
         self._seat = database.seat
@@ -300,7 +301,7 @@ class Shelf(ABC):
     @classmethod
     def _places(cls, connection: Connection, space: str) -> dict[str, Place]:
         """The collections of this kind that were filled, whatever the model, by the names of the facts that say so."""
-        held = facts.beginning(connection, space, f"{_PLACE}:")
+        held = facts.beginning(connection, space, f"{PLACE}:")
         return {fact: Place.read(at) for fact, at in held.items() if _OF_MODEL.sub("", fact, count=1) == cls.SUFFIX}
 
     def _withdraw_elsewhere(self, after: int, upto: int) -> None:
@@ -336,7 +337,7 @@ class Shelf(ABC):
         for ask in server.asking():  # somebody may wait, and for this for a few seconds only
             ask()
         for place in places.values():
-            server.withdraw(place, _mark(space), [name for _, name in forgotten])
+            server.withdraw(place, mark_of(space), [name for _, name in forgotten])
         return not unsent or unsent[0].position > forgotten[-1][0]
 
     def _delete(self, place: Place, names: Iterable[str]) -> None:
@@ -600,57 +601,6 @@ class ServerNoteVectors(Shelf):
         return notes.newest(connection, self._space), notes.counts(connection, self._space, self.model)[1]
 
 
-def withdraw(database: Database, server: ChromaServers | None) -> bool:
-    """Remove the vectors at once of what was forgotten in a space, of all kinds and all models.
-
-    The background does the same when it comes to that in the log. False if somebody may just be sending one of them,
-    or no server was named: then only the background knows when they are gone.
-
-    Raises:
-        ServerUnreachable: the server does not answer.
-    """
-    done = [kind.withdraw(database, server) for kind in (ServerVectors, ServerNoteVectors)]
-    return all(done)
-
-
-class SpaceClearing:
-    """Removes the vectors of a space that is about to be deleted, and has them sent again if it stays after all."""
-
-    def __init__(self, server: ChromaServers | None) -> None:
-        self._server = server
-        self._begun = False
-        self._cleared: list[str] = []
-
-    def clear(self, connection: Connection, space: str) -> None:
-        """Remove the vectors, of all kinds and of all models that the space was used with.
-
-        Raises:
-            ServerUnreachable: the server does not answer, and some may still be there; or none was named.
-        """
-        places = facts.beginning(connection, space, f"{_PLACE}:")
-        if not places:
-            return
-        if self._server is None:
-            raise ServerUnreachable(
-                "The space has vectors on a Chroma server, and none was named when the memory was opened.",
-                way_out="Name it, with chroma= or --chroma, and repeat the call. Nothing was deleted.",
-            )
-        for ask in self._server.asking():  # one that is away is told in a few seconds, and before anything is removed
-            ask()
-        for fact, held in places.items():
-            self._begun = True
-            self._server.clear(Place.read(held), _mark(space))
-            self._cleared.append(fact)
-
-    def take_back(self, connection: Connection, space: str) -> bool:
-        """Have what was removed sent again, and until then read from the records; False if nothing was."""
-        for fact in self._cleared:
-            facts.drop(connection, space, fact)
-        for kind in (ServerVectors, ServerNoteVectors) if self._begun else ():
-            change_log.reset_cursor(connection, space, kind.CURSOR)
-        return self._begun
-
-
 def _newest(spans: Sequence[tuple[int, int]], most: int) -> tuple[list[tuple[int, int]], int]:
     """The newest of these ranges with about so many numbers, and how many numbers the others have."""
     taken, left = list[tuple[int, int]](), most
@@ -666,7 +616,8 @@ def _newest_of(last: int) -> tuple[int, int]:
     return max(1, last - _COMPARED + 1), last
 
 
-def _mark(space: str) -> str:
+def mark_of(space: str) -> str:
+    """What the names of a space's vectors begin with."""
     return blake2b(space.encode(), digest_size=12).hexdigest()
 
 
