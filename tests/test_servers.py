@@ -28,6 +28,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import ListNamespacesOp, SearchOp
 from sqlalchemy import event, text
+from sqlalchemy.engine import Engine
 
 from langmem_tiers import Health, Memory, RecallSettings, Settings, Turn
 from langmem_tiers.background.embedding import NOTES, Embedding
@@ -694,6 +695,24 @@ def test_whoever_was_not_told_of_the_chroma_server_finds_the_same_and_is_warned(
         assert [each.levelno for each in warned if each.levelno > logging.DEBUG] == [logging.WARNING]
         [note] = [each for each in without.user("alice").doctor() if each.check == "Chroma"]
         assert (note.level, "none was named" in note.message) == ("note", True)
+
+
+def test_a_recall_goes_on_where_its_memory_is_closed_meanwhile(address, chroma):
+    memory = opened(address, chroma)
+    alice = memory.user("alice")
+    said(alice, BADGE)
+    alice.knowledge.save("The archive is in Delft.", category="places")
+    assert memory.flush()
+    alice.recall("Which archive is it?", keep_receipt=False)
+
+    def close(*_):
+        time.sleep(0.2)  # meanwhile, the question gets its vector
+        memory.close()
+
+    event.listen(Engine, "before_cursor_execute", close, once=True)
+    found = alice.recall("Where is the archive?", keep_receipt=False)
+    assert BADGE in found.block
+    assert "The archive is in Delft." in found.block
 
 
 def test_a_memory_that_is_closed_leaves_no_connection_to_chroma(address, chroma):

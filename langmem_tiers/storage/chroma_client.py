@@ -355,8 +355,13 @@ class ChromaServers:
         return self._found(place) is not None
 
     def meanwhile(self, search: Callable[[], T]) -> Future[T]:
-        """A search in a thread of its own."""
-        return self._threads.submit(copy_context().run, search)
+        """A search in a thread of its own; cancelled, for the caller to do it, once the memory or the process ends."""
+        try:
+            return self._threads.submit(copy_context().run, search)
+        except RuntimeError:
+            cancelled = Future[T]()
+            cancelled.cancel()
+            return cancelled
 
     def query(self, place: Place, queries: Vectors, most: int) -> list[Found] | None:
         """For each query, a row of these, the nearest vectors of a collection; None if no server has that.
