@@ -725,6 +725,21 @@ def test_a_memory_that_is_closed_leaves_no_connection_to_chroma(address, chroma)
     assert _connections_to(chroma) == others
 
 
+def test_a_memory_that_is_closed_while_it_is_read_leaves_no_connection_to_postgresql(postgres, address):
+    memory = opened(address)
+    said(memory.user("alice"), BADGE)
+    with memory.use("users/alice") as store:
+        with store.reading() as connection:
+            memory.close()
+            assert connection.execute(text("SELECT count(*) FROM spaces WHERE space = :space"), _KEY).scalar() == 1
+        with store.reading():  # whoever has not come to the end
+            pass
+    database = {"database": address.rpartition("/")[2]}
+    with psycopg.connect(postgres.address("postgres", "postgres"), autocommit=True) as asking:
+        of = "SELECT pid FROM pg_stat_activity WHERE datname = %(database)s"
+        until(lambda: not asking.execute(of, database).fetchall())
+
+
 def test_a_worker_that_was_not_told_of_the_chroma_server_says_so(address, chroma, caplog, monkeypatch):
     monkeypatch.setattr(chroma_server, "_unnamed", Sparing())  # whatever was said before
     with opened(address, chroma) as memory, opened(address) as without:

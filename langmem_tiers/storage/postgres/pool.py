@@ -31,6 +31,19 @@ class FairPool(QueuePool):
         self.most = pool_size + max_overflow
         self._turns = _Turns(self.most)
         self._line = _Line()
+        self._is_disposed = False
+
+    def dispose(self) -> None:
+        """Close its connections, and those that are in use when they are given back."""
+        self._is_disposed = True
+        super().dispose()
+
+    def recreate(self) -> FairPool:
+        """A pool in its place; after `dispose`, for those who have not come to their end, and it keeps none."""
+        made = super().recreate()
+        assert isinstance(made, FairPool)
+        made._is_disposed = self._is_disposed
+        return made
 
     @contextmanager
     def several(self) -> Iterator[None]:
@@ -67,6 +80,8 @@ class FairPool(QueuePool):
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
         try:
             super()._do_return_conn(record)
+            if self._is_disposed:
+                super().dispose()
         finally:
             self._turns.give()
 
