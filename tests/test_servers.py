@@ -35,6 +35,7 @@ from langmem_tiers.background.embedding import NOTES, Embedding
 from langmem_tiers.cli.main import main
 from langmem_tiers.clock import utc_now
 from langmem_tiers.errors import (
+    DatabaseDamaged,
     DatabaseLocked,
     InvalidInput,
     MigrationFailed,
@@ -1372,6 +1373,45 @@ def test_ctrl_c_in_the_first_statement_of_a_transaction_ends_both(postgres, addr
         assert time.monotonic() - began < 10
         until(lambda: not _in_transaction(postgres, address))
         assert turns(memory) == 1
+
+
+def _broken_off(connection, under_way):
+    """Ctrl-C while something is under way that nobody has begun to wait for."""
+    connection.execute(text("SELECT count(*) FROM spaces WHERE space = :space"), _KEY)
+    held = connection.connection.driver_connection
+    if under_way == "a trip":
+        with held.pipeline():
+            held.pgconn.send_query_params(b"SELECT pg_sleep(0.5)", [])
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    if under_way == "a statement":
+        held.pgconn.send_query(b"SELECT pg_sleep(0.2)")
+    elif under_way == "several statements":
+        held.pgconn.enter_pipeline_mode()
+        held.pgconn.send_query_params(b"SELECT pg_sleep(0.2)", [])
+    else:
+        held.pgconn.finish()
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("way", ["reading", "writing"])
+@pytest.mark.parametrize("under_way", ["a statement", "several statements", "a trip", "the end of the connection"])
+def test_ctrl_c_between_a_question_and_its_answer_is_not_hidden(postgres, address, way, under_way):
+    with opened(address) as memory, memory.use("users/alice") as store:
+        said(memory.user("alice"), BADGE)
+        with pytest.raises(KeyboardInterrupt), getattr(store, way)() as connection:
+            _broken_off(connection, under_way)
+        until(lambda: not _in_transaction(postgres, address))
+        assert turns(memory) == 1
+
+
+def test_whoever_handles_ctrl_c_is_told_what_goes_wrong_then(address):
+    with opened(address) as memory, memory.use("users/alice") as store:
+        said(memory.user("alice"), BADGE)
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            with pytest.raises(DatabaseDamaged, match="missing"), store.reading() as connection:
+                connection.execute(text("SELECT count(*) FROM nowhere WHERE space = :space"), _KEY)
 
 
 def test_whoever_waits_longer_for_a_space_than_for_an_answer_takes_no_server_for_silent(address):

@@ -5,6 +5,7 @@ What begins a transaction goes with its first statement. What ends one that only
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -159,23 +160,21 @@ class TransactionConnection(PatientConnection):
         """Send what is executed in the block together, after what begins the transaction; rows are there after it."""
         beginning = self._beginning
         if beginning is None or self._is_beginning:
-            with super().pipeline() as pipeline:
+            with _ctrl_c_first(), super().pipeline() as pipeline:
                 yield pipeline
             return
         self._is_beginning = True
         try:
-            with super().pipeline() as pipeline:
+            with _ctrl_c_first(), super().pipeline() as pipeline:
                 asked = self._send(beginning)
                 yield pipeline
             self.answer = None if asked is None else asked.fetchone()
             if self._check is not None:
                 self._check(self.answer)
             self._beginning = None
-        except BaseException as error:
+        except BaseException:
             if not self._is_in_order:
                 self.pgconn.finish()
-            if isinstance(error.__context__, KeyboardInterrupt):  # what went wrong after Ctrl-C does not hide it
-                raise error.__context__ from None
             raise
         finally:
             self._is_beginning = False
@@ -185,6 +184,12 @@ class TransactionConnection(PatientConnection):
         """Whether a transaction has begun, and all is answered: Ctrl-C may come between, and cancel the beginning."""
         begun = self.pgconn.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
         return begun and self.pgconn.pipeline_status == PipelineStatus.OFF
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Whether something can be asked."""
+        status, pipeline = self.pgconn.transaction_status, self.pgconn.pipeline_status
+        return status not in (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN) and pipeline == PipelineStatus.OFF
 
     def _send(self, beginning: Beginning) -> psycopg.Cursor[Any] | None:
         """Send it; the cursor of what is asked."""
@@ -216,12 +221,18 @@ class TransactionConnection(PatientConnection):
             self.settle()
 
     def rollback(self) -> None:
-        """Take back what was not committed."""
+        """Take back what was not committed; where something is under way, by closing the connection.
+
+        So it is after Ctrl-C between a question and its answer: that nothing can be asked then would hide it.
+        """
         self._beginning = None
         if self._is_ending and self.pgconn.transaction_status != TransactionStatus.INTRANS:
             return
         self._is_ending = False
-        super().rollback()
+        if self._is_at_rest:
+            super().rollback()
+        else:
+            self.pgconn.finish()
 
     def settle(self) -> None:
         """Take the answer to what ended the last transaction, if nobody did; then nothing is under way.
@@ -253,6 +264,18 @@ class TransactionConnection(PatientConnection):
         result = super().wait(gen, *how, **named)
         self._heard = monotonic()
         return result
+
+
+@contextmanager
+def _ctrl_c_first() -> Iterator[None]:
+    """What goes wrong after Ctrl-C in the block does not hide it; one that the caller is about to handle is none."""
+    handled = sys.exc_info()[1]
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error.__context__, KeyboardInterrupt) and error.__context__ is not handled:
+            raise error.__context__ from None
+        raise
 
 
 def _last_row(cursor: psycopg.Cursor[Any]) -> Any:
