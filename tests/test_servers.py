@@ -710,8 +710,11 @@ def test_a_recall_goes_on_where_its_memory_is_closed_meanwhile(address, chroma):
         time.sleep(0.2)  # meanwhile, the question gets its vector
         memory.close()
 
-    event.listen(Engine, "before_cursor_execute", close, once=True)
-    found = alice.recall("Where is the archive?", keep_receipt=False)
+    event.listen(Engine, "before_cursor_execute", close)
+    try:
+        found = alice.recall("Where is the archive?", keep_receipt=False)
+    finally:
+        event.remove(Engine, "before_cursor_execute", close)
     assert BADGE in found.block
     assert "The archive is in Delft." in found.block
 
