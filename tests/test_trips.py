@@ -59,8 +59,10 @@ def afar(servers, clock):
         memory.delete_user("rider", confirm=True)
 
 
-def test_a_recall_waits_for_its_servers_a_few_times(servers, afar):
+def test_a_recall_waits_for_its_servers_a_few_times(servers, afar, monkeypatch):
     database, chroma = servers
+    # No answer comes before all is sent that does not wait for it.
+    monkeypatch.setattr(database, "delay", 0.05)
     before = database.trips, chroma.trips
     recalled = afar.recall(QUESTION, session="now", message_id="q")
     assert recalled.items
