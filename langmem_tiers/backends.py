@@ -33,6 +33,10 @@ class Backend(ABC):
     unerased: tuple[str, ...] = ()
     """What of deleted records stays a while where nothing here can erase it, each with what to do about it."""
 
+    def is_at(self, other: Backend) -> bool:
+        """Whether another one is the same place."""
+        return self.where == other.where
+
     def require_there(self) -> None:
         """Check that the place is still there, if that can be told without waiting.
 
@@ -176,8 +180,13 @@ class ServerBackend(Backend):
     def __init__(self, server: PostgresServer, chroma: ChromaServers | None) -> None:
         self.where = server.where
         self.queue = server.queue
+        self.prefix = server.prefix
         self._server = server
         self._chroma = chroma
+
+    def is_at(self, other: Backend) -> bool:
+        """Whether another one has its spaces in the same place of the same database."""
+        return isinstance(other, ServerBackend) and super().is_at(other) and self.prefix == other.prefix
 
     def names(self) -> tuple[str, ...]:
         """The names of all spaces, sorted."""

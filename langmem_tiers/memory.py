@@ -367,11 +367,11 @@ class Memory(Runtime):
         """
         from langmem_tiers.transfer import backups
 
-        if self.backend.queue is not None:  # a space would say so, but there may be none
-            raise NotInAFolder(f"The memory in {self.backend.where} is on servers, and has no files here.")
         wanted = self._backed_up(users)
         place = arguments.whole_path(target, "target")
         told = None if advance is None else arguments.function(advance, "advance")
+        if self.backend.queue is not None:  # a space would say so, but there may be none
+            raise NotInAFolder(f"The memory in {self.backend.where} is on servers, and has no files here.")
         prompts, whole = self.settings.directives, users is None
         given = (self.context, self.path, wanted, place, self.clock)
         return backups.back_up(*given, prompts=prompts, whole=whole, advance=told)

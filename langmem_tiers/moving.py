@@ -43,7 +43,7 @@ def move(source: Runtime, target: Runtime, advance: Callable[[str], None] = lamb
         InvalidInput: both are the same memory.
     """
     # Its spaces would be told as something else that is in the way, and may be deleted there.
-    if source.backend.where == target.backend.where:
+    if source.backend.is_at(target.backend):
         raise InvalidInput(
             f"The memory is in {source.backend.where} already.", way_out="Name another place to move to."
         )

@@ -266,7 +266,9 @@ def finish(queue: SpaceQueue, work: Work, names: Iterable[str], timeout: float |
     Raises:
         StorageError: it could not be done; it is done later.
     """
-    over = after(timeout)
+    names, over = [*names], after(timeout)
+    if over():  # nothing can be begun
+        return not queue.unfinished(names)
     outcomes = {WorkLeft.DONE}
     for name in names:
         while (held := queue.take_this(name)) is None and queue.has(name):

@@ -26,6 +26,9 @@ _AGAIN = 1.0
 class FairPool(QueuePool):
     """A pool that gives its connections to those who wait in the order in which they came."""
 
+    # What it tells is of SQLAlchemy, and not in the log of this package.
+    _sqla_logger_namespace = "sqlalchemy.pool.impl.QueuePool"
+
     def __init__(self, creator: Any, *, pool_size: int, max_overflow: int, **options: Any) -> None:
         super().__init__(creator, pool_size=pool_size, max_overflow=max_overflow, **options)
         self.most = pool_size + max_overflow

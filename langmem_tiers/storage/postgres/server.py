@@ -158,7 +158,7 @@ class PostgresServer:
     """
 
     def __init__(self, address: str, settings: StorageSettings, *, prefix: str = "", part: Part = WHOLE) -> None:
-        self._prefix = prefix
+        self.prefix = prefix
         self._part = part
         url, self._schema = parsed(address)
         self.where = named(url, self._schema)
@@ -189,28 +189,28 @@ class PostgresServer:
     def names(self) -> tuple[str, ...]:
         """The names of all spaces, sorted."""
         with self._look() as connection:
-            own = ddl.spaces.c.space.startswith(self._prefix, autoescape=True)
+            own = ddl.spaces.c.space.startswith(self.prefix, autoescape=True)
             found = connection.execute(select(ddl.spaces.c.space).where(own).order_by(ddl.spaces.c.space)).scalars()
-            return tuple(each.removeprefix(self._prefix) for each in found)
+            return tuple(each.removeprefix(self.prefix) for each in found)
 
     def has(self, name: str) -> bool:
         """Whether there is a space of this name; never begins one."""
         with self._look() as connection:
-            return connection.execute(select(1).where(ddl.spaces.c.space == self._prefix + name)).first() is not None
+            return connection.execute(select(1).where(ddl.spaces.c.space == self.prefix + name)).first() is not None
 
     def onlookers(self, name: str) -> tuple[str, ...]:
         """The spaces whose receipts may show something of this one, sorted; whether it is there or not."""
-        key = self._prefix + name
+        key = self.prefix + name
         by = ddl.shown.c.space
-        wanted = select(by).where(ddl.shown.c.other.in_((key, "")), by.startswith(self._prefix, autoescape=True))
+        wanted = select(by).where(ddl.shown.c.other.in_((key, "")), by.startswith(self.prefix, autoescape=True))
         with self._look() as connection:
             _SEEN_FROM.rows(connection, space=key)
             found = connection.execute(wanted.order_by(by)).scalars()
-            return tuple(dict.fromkeys(each.removeprefix(self._prefix) for each in found))
+            return tuple(dict.fromkeys(each.removeprefix(self.prefix) for each in found))
 
     def records(self, name: str) -> PostgresRecords:
         """The records of a space, which is begun if there is none."""
-        key = self._prefix + name
+        key = self.prefix + name
         wanted = select(ddl.spaces.c.token, ddl.spaces.c.number).where(ddl.spaces.c.space == key)
         with self._connection() as connection:
             held = connection.execute(wanted).first()
@@ -221,7 +221,7 @@ class PostgresServer:
                 connection.execute(upsert(ddl.spaces).on_conflict_do_nothing(), row)
                 held = connection.execute(wanted).one()
         shard, seat = divmod(held.number, SPACES)
-        engine = self._engine.execution_options(**{_PREFIX: self._prefix})
+        engine = self._engine.execution_options(**{_PREFIX: self.prefix})
         collections = f"langmem-{self._made:x}-{shard}"
         records = PostgresRecords(engine, key, held.token, self.where, self._schema, collections, seat)
         records.connections = self._connections
@@ -232,7 +232,7 @@ class PostgresServer:
 
         Nothing is removed there of a space that stays because somebody holds it.
         """
-        key = self._prefix + name
+        key = self.prefix + name
         try:
             with self._held(key) as connection:
                 if connection is None:
