@@ -80,7 +80,6 @@ _PATIENCE = 0.1
 # Verdicts on what would fit; of a list, what is less near than the rest may belong to it as well.
 _LEFT_OUT = frozenset({"over_limit", "over_budget"})
 _LEFT_OUT_OF_LISTS = _LEFT_OUT | {"below_best"}
-# Of so many messages it is asked at once what no longer holds.
 # So many standing facts answer "what do you know about me" by themselves.
 _ANSWERED = 4
 _NO_VECTORS = "vectors: "
